@@ -1,0 +1,150 @@
+//! One chain in memory: rules, hot state, and the pool for long calls.
+
+use crate::block::{self, Check, Execution};
+use crate::commitment::Commitment;
+use crate::diff::Diff;
+use crate::error::{Error, malformed};
+use crate::hot::{HotLimits, HotState};
+use crate::outcome::Outcome;
+use crate::pool::Pool;
+use crate::spec::ChainSpec;
+use crate::view::View;
+use alloy_consensus::Header;
+use alloy_rlp::{Decodable, Header as RlpHeader};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Limits of one chain in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct ChainOptions {
+    pub hot: HotLimits,
+    /// Accounts and slots kept for one block below the window, each.
+    pub view_entries: usize,
+    pub pool_threads: usize,
+    pub pool_queue: usize,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Chain {
+    spec: Arc<ChainSpec>,
+    options: ChainOptions,
+    hot: HotState,
+    pool: Pool,
+    commitment: Mutex<Option<Commitment>>,
+}
+
+impl Chain {
+    /// An empty chain; `open` or `start_at_genesis` gives it its first block.
+    pub fn new(spec: ChainSpec, options: ChainOptions) -> Result<Self, Error> {
+        Ok(Self {
+            spec: Arc::new(spec),
+            options,
+            hot: HotState::new(options.hot),
+            pool: Pool::start(options.pool_threads, options.pool_queue)?,
+            commitment: Mutex::new(None),
+        })
+    }
+
+    pub const fn spec(&self) -> &Arc<ChainSpec> {
+        &self.spec
+    }
+
+    pub const fn options(&self) -> &ChainOptions {
+        &self.options
+    }
+
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(crate) const fn hot(&self) -> &HotState {
+        &self.hot
+    }
+
+    /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.
+    pub fn open(&self, header: &[u8]) -> Result<(), Error> {
+        let header = decode_header(header)?;
+        self.hot.open(header.hash_slow(), header);
+        Ok(())
+    }
+
+    /// Makes a block that was executed elsewhere or earlier the head.
+    pub fn apply(&self, header: &[u8], diff: &[u8]) -> Result<(), Error> {
+        let header = decode_header(header)?;
+        self.hot.apply(header.hash_slow(), header, Diff::decode(diff)?)
+    }
+
+    /// Executes a block (RLP) on the head, verifies it and makes it the head.
+    pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
+        let view = Arc::new(View::of_head(Arc::clone(self))?);
+        let mut commitment = self.commitment.lock().unwrap_or_else(PoisonError::into_inner);
+        let execution = block::execute(self, &view, block, Check::Compare(commitment.as_mut()));
+        if execution.is_err() {
+            // Its state may hold part of the refused block.
+            *commitment = None;
+        }
+        if let Ok(Execution::Done(outcome)) = &execution {
+            self.hot.apply(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
+        }
+        execution
+    }
+
+    /// Executes a block whose results are not known yet (RLP) on the head and writes them into its header: gas
+    /// used, receipts root and bloom. The head stays where it is.
+    pub fn seal(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
+        let view = Arc::new(View::of_head(Arc::clone(self))?);
+        block::execute(self, &view, block, Check::Fill)
+    }
+
+    /// A view of the head, to provide what `execute` lacked.
+    pub fn head_view(self: &Arc<Self>) -> Result<View, Error> {
+        View::of_head(Arc::clone(self))
+    }
+
+    /// Takes off every block above `number`. The complete state must be loaded again after it.
+    pub fn revert_to(&self, number: u64) -> Result<(), Error> {
+        self.set_commitment(None);
+        self.hot.revert_to(number)
+    }
+
+    /// Keeps the complete state, so that state roots are verified; `None` stops that.
+    pub fn set_commitment(&self, commitment: Option<Commitment>) {
+        *self.commitment.lock().unwrap_or_else(PoisonError::into_inner) = commitment;
+    }
+
+    /// Accounts, slots and waiting calls, for metrics.
+    pub fn sizes(&self) -> (usize, usize, usize) {
+        let (accounts, slots) = self.hot.entries();
+        (accounts, slots, self.pool.waiting())
+    }
+
+    /// Begins hot state at the genesis block with all of its state.
+    pub fn start_at_genesis(&self, outcome: &Outcome) -> Result<(), Error> {
+        self.hot.open(outcome.hash, outcome.header.clone());
+        for (address, account) in &outcome.diff.accounts {
+            self.hot.put_account(*address, *account);
+        }
+        for (address, slot, value) in &outcome.diff.slots {
+            self.hot.put_slot(*address, *slot, *value);
+        }
+        for (hash, code) in &outcome.diff.codes {
+            self.hot.put_code(*hash, revm::bytecode::Bytecode::new_raw(code.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// Reads the header of a block, given whole or by its header alone (RLP).
+pub fn read_header(bytes: &[u8]) -> Result<Header, Error> {
+    let mut outer = bytes;
+    let list = RlpHeader::decode(&mut outer).map_err(|why| malformed("block", why))?;
+    let mut inner = outer.get(..list.payload_length).ok_or_else(|| malformed("block", "it ends early"))?;
+    // A block is a list that begins with a list; a header begins with its parent's hash.
+    let is_block = inner.first().is_some_and(|byte| *byte >= 0xc0);
+    let header = if is_block { Header::decode(&mut inner) } else { Header::decode(&mut &*bytes) };
+    header.map_err(|why| malformed("block header", why))
+}
+
+fn decode_header(mut bytes: &[u8]) -> Result<Header, Error> {
+    Header::decode(&mut bytes).map_err(|why| malformed("block header", why))
+}

@@ -1,0 +1,44 @@
+use std::fmt;
+
+/// Why the core could not do what was asked. Texts are complete sentences for a log or an error message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// Bytes or text handed in do not have the form they must have.
+    Malformed(String),
+    /// The chain configuration asks for something that is not supported.
+    Unsupported(String),
+    /// A block does not fit on the head, or its contents do not match its header.
+    InvalidBlock(String),
+    /// The block asked for is not held (any more).
+    Unavailable(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(text)
+            | Self::Unsupported(text)
+            | Self::InvalidBlock(text)
+            | Self::Unavailable(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// A short name of the kind, stable across versions: TypeScript maps errors by it.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::Unsupported(_) => "unsupported",
+            Self::InvalidBlock(_) => "invalid-block",
+            Self::Unavailable(_) => "unavailable",
+        }
+    }
+}
+
+/// Shorthand for `Error::Malformed` around anything printable.
+pub(crate) fn malformed(what: &str, why: impl fmt::Display) -> Error {
+    Error::Malformed(format!("{what}: {why}"))
+}

@@ -1,0 +1,396 @@
+//! Confirmed state of recent blocks, shared by all threads: versions per key in sharded maps.
+//!
+//! The window is the last blocks that can be read and taken back. A key holds its value at the window's start
+//! (`base`, when known) and the values written since. A key that is not here was not written within the window, so
+//! one read as of the window's start pins it for every block of the window.
+//!
+//! Readers take no lock across reads. The writer announces a moved window or a revert (`start`, `generation`)
+//! *before* it changes any value, and a reader checks both *after* its last read: see `View::check`.
+
+use crate::diff::{Account, Diff};
+use crate::error::Error;
+use alloy_consensus::Header;
+use alloy_primitives::map::{AddressMap, B256Map, HashMap};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use revm::bytecode::Bytecode;
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+const SHARDS: usize = 256;
+const MAX_WIPES: usize = 65_536;
+
+/// How much hot state may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct HotLimits {
+    /// Blocks that can be read and taken back.
+    pub window: usize,
+    /// Accounts and slots kept, each; those written within the window are kept beyond it.
+    pub entries: usize,
+    /// Bytes of code kept.
+    pub code_bytes: usize,
+}
+
+/// A block of the window.
+#[derive(Debug)]
+pub(crate) struct HotBlock {
+    pub(crate) hash: B256,
+    pub(crate) header: Header,
+    diff: Diff,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct HotState {
+    limits: HotLimits,
+    accounts: Shards<Address, Option<Account>>,
+    slots: Shards<(Address, B256), U256>,
+    codes: RwLock<Codes>,
+    wipes: RwLock<AddressMap<Vec<u64>>>,
+    any_wipes: AtomicBool,
+    window: RwLock<VecDeque<Arc<HotBlock>>>,
+    start: AtomicU64,
+    generation: AtomicU64,
+}
+
+impl HotState {
+    pub(crate) fn new(limits: HotLimits) -> Self {
+        let per_shard = (limits.entries / SHARDS).max(1);
+        Self {
+            limits,
+            accounts: Shards::new(per_shard),
+            slots: Shards::new(per_shard),
+            codes: RwLock::default(),
+            wipes: RwLock::default(),
+            any_wipes: AtomicBool::new(false),
+            window: RwLock::default(),
+            start: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// First block of the window; what is loaded from outside is loaded as of it.
+    pub(crate) fn start(&self) -> u64 {
+        self.start.load(Ordering::Acquire)
+    }
+
+    /// Grows with every revert.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn head(&self) -> Option<Arc<HotBlock>> {
+        read(&self.window).back().cloned()
+    }
+
+    /// The block of the window with this number.
+    pub(crate) fn block(&self, number: u64) -> Option<Arc<HotBlock>> {
+        let window = read(&self.window);
+        let first = window.front()?.header.number;
+        window.get(usize::try_from(number.checked_sub(first)?).ok()?).cloned()
+    }
+
+    pub(crate) fn account(&self, address: Address, at: u64) -> Option<Option<Account>> {
+        self.accounts.get(&address, address_shard(&address), at).map(|(_, value)| value)
+    }
+
+    pub(crate) fn slot(&self, address: Address, slot: B256, at: u64) -> Option<U256> {
+        let key = (address, slot);
+        let found = self.slots.get(&key, slot_shard(&key), at);
+        if !self.any_wipes.load(Ordering::Acquire) {
+            return found.map(|(_, value)| value);
+        }
+        let wiped = read(&self.wipes)
+            .get(&address)
+            .and_then(|blocks| blocks.iter().rev().find(|block| **block <= at).copied());
+        match (found, wiped) {
+            (Some((written, _)), Some(wiped)) if written < wiped => Some(U256::ZERO),
+            // Within the window nothing written after the wipe can have been evicted; before it, it can.
+            (None, Some(wiped)) if wiped > self.start() => Some(U256::ZERO),
+            (found, _) => found.map(|(_, value)| value),
+        }
+    }
+
+    pub(crate) fn code(&self, hash: &B256) -> Option<Bytecode> {
+        if *hash == KECCAK256_EMPTY {
+            return Some(Bytecode::default());
+        }
+        read(&self.codes).by_hash.get(hash).map(|code| code.code.clone())
+    }
+
+    /// Keeps a value as of the window's start, unless one is known already.
+    pub(crate) fn put_account(&self, address: Address, account: Option<Account>) {
+        self.accounts.put_base(address, address_shard(&address), self.start(), account);
+    }
+
+    pub(crate) fn put_slot(&self, address: Address, slot: B256, value: U256) {
+        let key = (address, slot);
+        self.slots.put_base(key, slot_shard(&key), self.start(), value);
+    }
+
+    pub(crate) fn put_code(&self, hash: B256, code: Bytecode) {
+        write(&self.codes).put(hash, code, 0, self.start(), self.limits.code_bytes);
+    }
+
+    /// Forgets everything and begins a window at this block, whose state is loaded as it is asked for.
+    pub(crate) fn open(&self, hash: B256, header: Header) {
+        let mut window = write(&self.window);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.start.store(header.number, Ordering::Release);
+        self.accounts.clear();
+        self.slots.clear();
+        *write(&self.codes) = Codes::default();
+        write(&self.wipes).clear();
+        self.any_wipes.store(false, Ordering::Release);
+        window.clear();
+        window.push_back(Arc::new(HotBlock { hash, header, diff: Diff::default() }));
+    }
+
+    /// Makes a block the head.
+    pub(crate) fn apply(&self, hash: B256, header: Header, diff: Diff) -> Result<(), Error> {
+        let mut window = write(&self.window);
+        let head = window.back().ok_or_else(|| Error::InvalidBlock("hot state has no first block yet".into()))?;
+        if header.parent_hash != head.hash || header.number != head.header.number + 1 {
+            return Err(Error::InvalidBlock(format!(
+                "block {} {hash} does not follow the head {} {}",
+                header.number, head.header.number, head.hash
+            )));
+        }
+        let number = header.number;
+        if !diff.wiped.is_empty() {
+            let mut wipes = write(&self.wipes);
+            for address in &diff.wiped {
+                wipes.entry(*address).or_default().push(number);
+            }
+            self.any_wipes.store(true, Ordering::Release);
+        }
+        for (address, account) in &diff.accounts {
+            self.accounts.push(*address, address_shard(address), number, *account);
+        }
+        for (address, slot, value) in &diff.slots {
+            let key = (*address, *slot);
+            self.slots.push(key, slot_shard(&key), number, *value);
+        }
+        if !diff.codes.is_empty() {
+            let mut codes = write(&self.codes);
+            for (hash, code) in &diff.codes {
+                codes.put(*hash, Bytecode::new_raw(code.clone()), number, self.start(), self.limits.code_bytes);
+            }
+        }
+        window.push_back(Arc::new(HotBlock { hash, header, diff }));
+        while window.len() > self.limits.window.max(1) {
+            self.fold_oldest(&mut window);
+        }
+        self.forget_old_wipes();
+        Ok(())
+    }
+
+    /// Moves the window's start one block up: what the block wrote becomes the value at the start.
+    fn fold_oldest(&self, window: &mut VecDeque<Arc<HotBlock>>) {
+        window.pop_front();
+        let Some(first) = window.front() else { return };
+        let start = first.header.number;
+        self.start.store(start, Ordering::Release);
+        for (address, _) in &first.diff.accounts {
+            self.accounts.fold(address, address_shard(address), start);
+        }
+        for (address, slot, _) in &first.diff.slots {
+            let key = (*address, *slot);
+            self.slots.fold(&key, slot_shard(&key), start);
+        }
+    }
+
+    /// Takes off every block above `number`.
+    pub(crate) fn revert_to(&self, number: u64) -> Result<(), Error> {
+        let mut window = write(&self.window);
+        let first = window.front().map(|block| block.header.number);
+        if first.is_none_or(|first| number < first) {
+            return Err(Error::Unavailable(format!(
+                "cannot go back to block {number}: the oldest block held is {}",
+                first.map_or_else(|| "none".into(), |first| first.to_string())
+            )));
+        }
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        while window.back().is_some_and(|block| block.header.number > number) {
+            let Some(block) = window.pop_back() else {
+                break;
+            };
+            let taken = block.header.number;
+            for (address, _) in &block.diff.accounts {
+                self.accounts.cut(address, address_shard(address), taken);
+            }
+            for (address, slot, _) in &block.diff.slots {
+                let key = (*address, *slot);
+                self.slots.cut(&key, slot_shard(&key), taken);
+            }
+            let mut wipes = write(&self.wipes);
+            for address in &block.diff.wiped {
+                if let Some(blocks) = wipes.get_mut(address) {
+                    blocks.retain(|block| *block < taken);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Old wipes are kept to outweigh older values; past a bound both go, as they can be loaded again.
+    fn forget_old_wipes(&self) {
+        let mut wipes = write(&self.wipes);
+        if wipes.len() <= MAX_WIPES {
+            return;
+        }
+        let start = self.start();
+        self.slots.drop_bases();
+        wipes.retain(|_, blocks| {
+            blocks.retain(|block| *block > start);
+            !blocks.is_empty()
+        });
+    }
+
+    /// Accounts and slots held, for metrics.
+    pub(crate) fn entries(&self) -> (usize, usize) {
+        (self.accounts.len(), self.slots.len())
+    }
+}
+
+fn address_shard(address: &Address) -> usize {
+    usize::from(address[19] ^ address[0])
+}
+
+fn slot_shard(key: &(Address, B256)) -> usize {
+    usize::from(key.0[19] ^ key.1[31] ^ key.1[0])
+}
+
+/// Value at the window's start with the block it is known from, then values by block, ascending.
+#[derive(Debug, Clone)]
+struct Versions<V> {
+    base: Option<(u64, V)>,
+    later: Vec<(u64, V)>,
+}
+
+#[derive(Debug)]
+struct Shards<K, V> {
+    shards: Vec<RwLock<HashMap<K, Versions<V>>>>,
+    per_shard: usize,
+}
+
+impl<K: Hash + Eq, V: Copy> Shards<K, V> {
+    fn new(per_shard: usize) -> Self {
+        Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), per_shard }
+    }
+
+    /// The newest value not above `at` and the block it is known from.
+    fn get(&self, key: &K, shard: usize, at: u64) -> Option<(u64, V)> {
+        let shard = read(&self.shards[shard]);
+        let versions = shard.get(key)?;
+        let found = versions.later.iter().rev().find(|(block, _)| *block <= at);
+        found.copied().or(versions.base)
+    }
+
+    fn put_base(&self, key: K, shard: usize, start: u64, value: V) {
+        let mut shard = write(&self.shards[shard]);
+        if shard.len() >= self.per_shard {
+            evict(&mut shard);
+        }
+        let versions = shard.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() });
+        versions.base.get_or_insert((start, value));
+    }
+
+    fn push(&self, key: K, shard: usize, block: u64, value: V) {
+        let mut shard = write(&self.shards[shard]);
+        let versions = shard.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() });
+        versions.later.push((block, value));
+    }
+
+    fn fold(&self, key: &K, shard: usize, start: u64) {
+        let mut shard = write(&self.shards[shard]);
+        let Some(versions) = shard.get_mut(key) else {
+            return;
+        };
+        let old = versions.later.iter().take_while(|(block, _)| *block <= start).count();
+        if let Some(newest) = versions.later.drain(..old).next_back() {
+            versions.base = Some(newest);
+        }
+        if versions.later.is_empty() {
+            versions.later.shrink_to_fit();
+        }
+    }
+
+    fn cut(&self, key: &K, shard: usize, block: u64) {
+        let mut shard = write(&self.shards[shard]);
+        let Some(versions) = shard.get_mut(key) else {
+            return;
+        };
+        versions.later.retain(|(at, _)| *at < block);
+        if versions.later.is_empty() && versions.base.is_none() {
+            shard.remove(key);
+        }
+    }
+
+    fn drop_bases(&self) {
+        for shard in &self.shards {
+            write(shard).retain(|_, versions| {
+                versions.base = None;
+                !versions.later.is_empty()
+            });
+        }
+    }
+
+    fn clear(&self) {
+        for shard in &self.shards {
+            *write(shard) = HashMap::default();
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| read(shard).len()).sum()
+    }
+}
+
+/// Drops about an eighth of the entries that can be loaded again. The map's own order is random enough here.
+fn evict<K: Hash + Eq, V>(shard: &mut HashMap<K, Versions<V>>) {
+    let mut left = shard.len() / 8 + 1;
+    shard.retain(|_, versions| {
+        let drop = left > 0 && versions.later.is_empty();
+        left -= usize::from(drop);
+        !drop
+    });
+}
+
+#[derive(Debug, Clone)]
+struct HeldCode {
+    code: Bytecode,
+    /// The block that deployed it: while it is in the window no store need have it.
+    since: u64,
+}
+
+#[derive(Debug, Default)]
+struct Codes {
+    by_hash: B256Map<HeldCode>,
+    bytes: usize,
+}
+
+impl Codes {
+    fn put(&mut self, hash: B256, code: Bytecode, since: u64, start: u64, limit: usize) {
+        if self.by_hash.contains_key(&hash) {
+            return;
+        }
+        let size = code.len();
+        if self.bytes + size > limit {
+            self.by_hash.retain(|_, held| held.since > start);
+            self.bytes = self.by_hash.values().map(|held| held.code.len()).sum();
+        }
+        self.bytes += size;
+        self.by_hash.insert(hash, HeldCode { code, since });
+    }
+}
+
+/// A panic elsewhere cannot leave these maps half changed in a way that matters more than going on.
+pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,36 @@
+//! The native core of Chain Query: blocks and calls executed on state held in memory. Pure compute: it opens no
+//! file and no socket, and what it lacks it names (`missing`) instead of fetching it.
+
+mod block;
+mod bytes;
+mod call;
+mod chain;
+mod commitment;
+mod db;
+mod diff;
+mod error;
+mod genesis;
+mod hot;
+mod key;
+mod meter;
+mod outcome;
+mod pool;
+mod spec;
+mod transaction;
+mod view;
+mod vm;
+
+pub use block::Execution;
+pub use call::{CallOptions, CallRequest, CallResult, Lane, call};
+pub use chain::{Chain, ChainOptions, read_header};
+pub use commitment::Commitment;
+pub use diff::{Account, Diff};
+pub use error::Error;
+pub use genesis::genesis_block;
+pub use hot::HotLimits;
+pub use key::{Key, Missing};
+pub use meter::CancelFlag;
+pub use outcome::Outcome;
+pub use pool::Pool;
+pub use spec::{ChainSpec, Stack};
+pub use view::{Read, View};

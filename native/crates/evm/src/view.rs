@@ -1,0 +1,224 @@
+//! The state after one block, readable while the chain moves on.
+
+use crate::chain::Chain;
+use crate::diff::{Account, decode_account, decode_slot};
+use crate::error::{Error, malformed};
+use crate::hot::{read, write};
+use crate::key::{Key, Missing};
+use alloy_consensus::Header;
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_rlp::Decodable;
+use revm::bytecode::Bytecode;
+use std::sync::{Arc, RwLock};
+
+/// What reading one value gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Read<T> {
+    Value(T),
+    Missing(Missing),
+    /// The block left hot state, by age or by a revert: resolve it again.
+    Outdated,
+}
+
+/// Point in the life of hot state at which a run began; a run is good if nothing it read from moved since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Epoch {
+    start: u64,
+    generation: u64,
+}
+
+/// The state after one block and the context of that block.
+#[derive(Debug)]
+pub struct View {
+    chain: Arc<Chain>,
+    number: u64,
+    hash: B256,
+    header: Header,
+    source: Source,
+    hashes: RwLock<HashMap<u64, B256>>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// A block of the window.
+    Hot,
+    /// An older block: only what was loaded for it.
+    Loaded(RwLock<Loaded>),
+}
+
+#[derive(Debug, Default)]
+struct Loaded {
+    accounts: HashMap<Address, Option<Account>>,
+    slots: HashMap<(Address, B256), U256>,
+}
+
+impl View {
+    /// Opens the state after the block with this header (RLP).
+    pub fn open(chain: Arc<Chain>, mut header: &[u8]) -> Result<Self, Error> {
+        let header = Header::decode(&mut header).map_err(|why| malformed("block header", why))?;
+        let hash = header.hash_slow();
+        let hot = chain.hot().block(header.number).is_some_and(|block| block.hash == hash);
+        let source = if hot { Source::Hot } else { Source::Loaded(RwLock::default()) };
+        Ok(Self { chain, number: header.number, hash, header, source, hashes: RwLock::default() })
+    }
+
+    /// A view of the head of hot state.
+    pub(crate) fn of_head(chain: Arc<Chain>) -> Result<Self, Error> {
+        let head = chain.hot().head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
+        let (number, hash, header) = (head.header.number, head.hash, head.header.clone());
+        Ok(Self { chain, number, hash, header, source: Source::Hot, hashes: RwLock::default() })
+    }
+
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub const fn hash(&self) -> B256 {
+        self.hash
+    }
+
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub const fn chain(&self) -> &Arc<Chain> {
+        &self.chain
+    }
+
+    /// Whether this view reads the window of recent blocks.
+    pub const fn is_hot(&self) -> bool {
+        matches!(self.source, Source::Hot)
+    }
+
+    /// Begins a run; `None` when the block is not in the window any more.
+    pub(crate) fn enter(&self) -> Option<Epoch> {
+        let hot = self.chain.hot();
+        let epoch = Epoch { start: hot.start(), generation: hot.generation() };
+        if self.is_hot() && hot.block(self.number).is_none_or(|block| block.hash != self.hash) {
+            return None;
+        }
+        Some(epoch)
+    }
+
+    /// Whether everything read since `enter` was of this block.
+    pub(crate) fn check(&self, epoch: Epoch) -> bool {
+        let hot = self.chain.hot();
+        !self.is_hot() || (hot.generation() == epoch.generation && hot.start() <= self.number)
+    }
+
+    /// The keys a run lacked, with where to load them.
+    pub(crate) fn missing(&self, epoch: Epoch, keys: Vec<Key>) -> Missing {
+        let as_of = if self.is_hot() { epoch.start } else { self.number };
+        Missing { as_of, generation: epoch.generation, keys }
+    }
+
+    pub(crate) fn find_account(&self, address: Address) -> Option<Option<Account>> {
+        match &self.source {
+            Source::Hot => self.chain.hot().account(address, self.number),
+            Source::Loaded(loaded) => read(loaded).accounts.get(&address).copied(),
+        }
+    }
+
+    pub(crate) fn find_slot(&self, address: Address, slot: B256) -> Option<U256> {
+        match &self.source {
+            Source::Hot => self.chain.hot().slot(address, slot, self.number),
+            Source::Loaded(loaded) => read(loaded).slots.get(&(address, slot)).copied(),
+        }
+    }
+
+    pub(crate) fn find_code(&self, hash: &B256) -> Option<Bytecode> {
+        self.chain.hot().code(hash)
+    }
+
+    pub(crate) fn find_hash(&self, number: u64) -> Option<B256> {
+        if number + 1 == self.number {
+            return Some(self.header.parent_hash);
+        }
+        if number == self.number {
+            return Some(self.hash);
+        }
+        if self.is_hot()
+            && let Some(block) = self.chain.hot().block(number)
+        {
+            return Some(block.hash);
+        }
+        read(&self.hashes).get(&number).copied()
+    }
+
+    /// Reads one account.
+    pub fn account(&self, address: Address) -> Read<Option<Account>> {
+        self.read(Key::Account(address), || self.find_account(address))
+    }
+
+    /// Reads one slot.
+    pub fn slot(&self, address: Address, slot: B256) -> Read<U256> {
+        self.read(Key::Slot(address, slot), || self.find_slot(address, slot))
+    }
+
+    fn read<T>(&self, key: Key, find: impl Fn() -> Option<T>) -> Read<T> {
+        let Some(epoch) = self.enter() else {
+            return Read::Outdated;
+        };
+        let found = find();
+        if !self.check(epoch) {
+            return Read::Outdated;
+        }
+        found.map_or_else(|| Read::Missing(self.missing(epoch, vec![key])), Read::Value)
+    }
+
+    /// Takes in what was loaded for a `Missing`. Values of a window that has moved on since are dropped: the next
+    /// run asks again.
+    pub fn provide(&self, missing: &Missing, values: &[&[u8]]) -> Result<(), Error> {
+        if values.len() != missing.keys.len() {
+            return Err(malformed("loaded state", "there is not one value for each key"));
+        }
+        let hot = self.chain.hot();
+        let current = !self.is_hot() || (hot.start() == missing.as_of && hot.generation() == missing.generation);
+        for (key, value) in missing.keys.iter().zip(values) {
+            match key {
+                Key::Code(hash) => {
+                    let code = Bytes::copy_from_slice(value);
+                    if alloy_primitives::keccak256(&code) != *hash {
+                        return Err(malformed("loaded code", format!("it does not hash to {hash}")));
+                    }
+                    hot.put_code(*hash, Bytecode::new_raw(code));
+                }
+                _ if !current => {}
+                Key::Account(address) => self.put_account(*address, decode_account(value)?),
+                Key::Slot(address, slot) => self.put_slot(*address, *slot, decode_slot(value)?),
+                Key::BlockHash(number) => {
+                    let hash = B256::try_from(*value).map_err(|why| malformed("loaded block hash", why))?;
+                    write(&self.hashes).insert(*number, hash);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_account(&self, address: Address, account: Option<Account>) {
+        match &self.source {
+            Source::Hot => self.chain.hot().put_account(address, account),
+            Source::Loaded(loaded) => {
+                let mut loaded = write(loaded);
+                if loaded.accounts.len() >= self.chain.options().view_entries {
+                    loaded.accounts.clear();
+                }
+                loaded.accounts.insert(address, account);
+            }
+        }
+    }
+
+    fn put_slot(&self, address: Address, slot: B256, value: U256) {
+        match &self.source {
+            Source::Hot => self.chain.hot().put_slot(address, slot, value),
+            Source::Loaded(loaded) => {
+                let mut loaded = write(loaded);
+                if loaded.slots.len() >= self.chain.options().view_entries {
+                    loaded.slots.clear();
+                }
+                loaded.slots.insert((address, slot), value);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+/** Limits of one chain in memory. */
+export interface NativeOptions {
+  /** Blocks that can be read from hot state and taken back. */
+  readonly window: number;
+  /** Accounts and slots kept, each. */
+  readonly entries: number;
+  readonly codeBytes: number;
+  /** Accounts and slots kept for one block below the window, each. */
+  readonly viewEntries: number;
+  readonly poolThreads: number;
+  readonly poolQueue: number;
+}
+
+/** What a block header says. */
+export interface NativeHeader {
+  readonly number: number;
+  readonly hash: string;
+  readonly stateRoot: string;
+}
+
+/** What executing a block gave: one of the two. */
+export interface NativeExecution {
+  readonly outcome?: Buffer;
+  readonly missing?: string;
+}
+
+export interface NativeSizes {
+  readonly accounts: number;
+  readonly slots: number;
+  readonly pooledCalls: number;
+}
+
+/** A chain in memory, shared by the threads of the process that attach to it. */
+export declare class NativeChain {
+  private constructor();
+  /** By preset name, or from the `config` object of a genesis file. */
+  static create(spec: string, options: NativeOptions): NativeChain;
+  static attach(id: number): NativeChain;
+  readonly id: number;
+  /** Decimal. */
+  readonly chainId: string;
+  startAtGenesis(genesis: string): Buffer;
+  open(header: Uint8Array): void;
+  apply(header: Uint8Array, diff: Uint8Array): void;
+  execute(block: Uint8Array): NativeExecution;
+  provide(missing: string, values: Uint8Array): void;
+  revertTo(number: number): void;
+  setCommitment(commitment: NativeCommitment): void;
+  sizes(): NativeSizes;
+}
+
+/** Every account and slot of a state, gathered to compute its root. */
+export declare class NativeCommitment {
+  addAccount(address: Uint8Array, value: Uint8Array): void;
+  addSlot(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void;
+  root(): string;
+}
+
+/** Tells a pooled call that nobody waits for it any more. */
+export declare class NativeCancel {
+  cancel(): void;
+}
+
+/**
+ * The state after one block. Answers are texts whose first character says what they are: `=` a value, `r` revert
+ * data, `h` a halt, `i` an invalid call, `m` missing keys, `o` outdated, `b` over the step budget, `t` timed out,
+ * `c` cancelled, `f` pool full.
+ */
+export declare class NativeView {
+  private constructor();
+  static open(chain: NativeChain, header: Uint8Array): NativeView;
+  readonly number: number;
+  readonly hash: string;
+  readonly timestamp: number;
+  nonce(address: string): string;
+  storage(address: string, slot: string): string;
+  call(
+    from: string | undefined,
+    to: string | undefined,
+    gas: string,
+    data: string | undefined,
+    options: string | undefined,
+    budget: number,
+  ): string;
+  callPooled(
+    from: string | undefined,
+    to: string | undefined,
+    gas: string,
+    data: string | undefined,
+    options: string | undefined,
+    milliseconds: number,
+    cancel: NativeCancel,
+  ): Promise<string>;
+  provide(missing: string, values: Uint8Array): void;
+}
+
+/** The exports of the addon. */
+export interface Native {
+  readonly NativeChain: typeof NativeChain;
+  readonly NativeCommitment: typeof NativeCommitment;
+  readonly NativeCancel: typeof NativeCancel;
+  readonly NativeView: typeof NativeView;
+  /** Reads the header of a block, given whole or by its header alone (RLP). */
+  readHeader(block: Uint8Array): NativeHeader;
+}
+
+export declare const native: Native;

@@ -1,0 +1,127 @@
+// Runs the steps of `npm run check` or, with `ci`, everything a change must pass: one after another, timed, counted.
+// The last line is `N passed, N failed`. Names after the first argument select steps.
+import { spawn } from 'node:child_process';
+import { delimiter } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { addTallies, judgeStep, type Tally } from './tally.ts';
+
+interface Step {
+  readonly name: string;
+  readonly command: string;
+  /** Its output ends in a count of tests; otherwise the step itself counts as one. */
+  readonly tests: boolean;
+  /** Nothing after it makes sense if it fails. */
+  readonly gate?: true;
+}
+
+const CARGO = '--manifest-path native/Cargo.toml --locked';
+// Native tests replay real blocks, and share the compiled dependencies of the addon: hence --release.
+const INSTALL: readonly Step[] = [
+  { name: 'install', command: 'npm ci', tests: false, gate: true },
+  { name: 'build', command: 'npm run -s build', tests: false, gate: true },
+];
+const CHECK: readonly Step[] = [
+  { name: 'biome', command: 'biome check --error-on-warnings .', tests: false },
+  { name: 'types', command: 'tsc --noEmit', tests: false },
+  { name: 'oxlint', command: 'oxlint --type-aware --deny-warnings', tests: false },
+  { name: 'knip', command: 'knip', tests: false },
+  { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
+  { name: 'unit', command: 'npm run -s test', tests: true },
+  { name: 'rustfmt', command: 'cargo fmt --manifest-path native/Cargo.toml --all --check', tests: false },
+  {
+    name: 'clippy',
+    command: `cargo clippy ${CARGO} --release --workspace --all-targets -- -D warnings`,
+    tests: false,
+  },
+  { name: 'cargo', command: `cargo test ${CARGO} --release --workspace`, tests: true },
+];
+const LONG: readonly Step[] = [
+  { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
+  { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
+  { name: 'differential', command: 'npm run -s test:differential', tests: true },
+  { name: 'fuzz', command: 'npm run -s test:fuzz', tests: true },
+  { name: 'crash', command: 'npm run -s test:crash', tests: true },
+  { name: 'scale', command: 'npm run -s test:scale', tests: true },
+  { name: 'bench', command: 'npm run -s bench', tests: true },
+];
+const PLANS: Readonly<Record<string, readonly Step[]>> = {
+  check: CHECK,
+  ci: [...INSTALL, ...CHECK, ...LONG],
+};
+
+/** Well above what any step needs: a hang must fail the run while there is time to report it. */
+const STEP_LIMIT_MS = 15 * 60_000;
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+interface Ended {
+  readonly ok: boolean;
+  readonly output: string;
+  readonly note: string;
+}
+
+function runStep(step: Step): Promise<Ended> {
+  const path = [`${root}node_modules/.bin`, process.env['PATH']].join(delimiter);
+  // A group of its own, so that a step that hangs is ended with everything it started.
+  const child = spawn(step.command, {
+    cwd: root,
+    shell: true,
+    detached: true,
+    env: { ...process.env, PATH: path },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const chunks: Buffer[] = [];
+  for (const [stream, sink] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const) {
+    stream.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      sink.write(chunk);
+    });
+  }
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  }, STEP_LIMIT_MS);
+  return new Promise((resolve) => {
+    const end = (ok: boolean, note: string): void => {
+      clearTimeout(timer);
+      resolve({ ok, output: Buffer.concat(chunks).toString('utf8'), note });
+    };
+    child.on('error', (error) => end(false, error.message));
+    child.on('close', (code, signal) =>
+      end(code === 0, late ? 'over its time limit' : (signal ?? `exit code ${code}`)),
+    );
+  });
+}
+
+function selectSteps(plan: string | undefined, names: readonly string[]): readonly Step[] {
+  const steps = PLANS[plan ?? ''];
+  if (steps === undefined) throw new Error(`usage: run-steps.ts ${Object.keys(PLANS).join('|')} [step...]`);
+  const unknown = names.find((name) => !steps.some((step) => step.name === name));
+  if (unknown !== undefined)
+    throw new Error(`no step ${unknown}; there are ${steps.map(({ name }) => name).join(', ')}`);
+  return names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name));
+}
+
+const [plan, ...names] = process.argv.slice(2);
+const lines: string[] = [];
+let total: Tally = { passed: 0, failed: 0 };
+for (const step of selectSteps(plan, names)) {
+  console.log(`\n== ${step.name}: ${step.command}`);
+  const started = performance.now();
+  const ended = await runStep(step);
+  const tally = judgeStep({ ...step, ...ended });
+  total = addTallies(total, tally);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const verdict = ended.ok && tally.failed === 0 ? 'ok' : `FAILED (${ended.note})`;
+  lines.push(
+    `${step.name.padEnd(14)}${seconds.padStart(8)} s  ${tally.passed} passed, ${tally.failed} failed  ${verdict}`,
+  );
+  console.log(`== ${lines.at(-1)}`);
+  if (step.gate && !ended.ok) break;
+}
+console.log(`\n${lines.join('\n')}`);
+console.log(`${total.passed} passed, ${total.failed} failed`);
+process.exitCode = total.failed === 0 ? 0 : 1;

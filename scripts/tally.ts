@@ -1,0 +1,47 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** How many tests a run reported. */
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+/** Lines that close a suite: our own programs, vitest's `Tests` line, cargo's `test result`. */
+const PATTERNS = [
+  { line: /^(\d+) passed, (\d+) failed$/, passed: 1, failed: 2 },
+  { line: /^\s*Tests\s+(?:(\d+) failed(?: \| )?)?(?:(\d+) passed)?.*\(\d+\)$/, passed: 2, failed: 1 },
+  { line: /^test result: \w+\. (\d+) passed; (\d+) failed;/, passed: 1, failed: 2 },
+] as const;
+
+/** Adds up what the output of a test run reports, or gives nothing when it reports no count at all. */
+export function tallyOf(output: string): Tally | undefined {
+  let tally: Tally | undefined;
+  for (const line of stripVTControlCharacters(output).split(/\r?\n/)) {
+    for (const pattern of PATTERNS) {
+      const match = pattern.line.exec(line);
+      if (match === null) continue;
+      tally = addTallies(tally ?? { passed: 0, failed: 0 }, {
+        passed: Number(match[pattern.passed] ?? 0),
+        failed: Number(match[pattern.failed] ?? 0),
+      });
+    }
+  }
+  return tally;
+}
+
+/** What a step counts for. A step that fails without saying so, or tests nothing, is one failure. */
+export function judgeStep(step: {
+  readonly tests: boolean;
+  readonly ok: boolean;
+  readonly output: string;
+}): Tally {
+  if (!step.tests) return step.ok ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+  const tally = tallyOf(step.output) ?? { passed: 0, failed: 0 };
+  const silentFailure = tally.failed === 0 && (!step.ok || tally.passed === 0);
+  return silentFailure ? addTallies(tally, { passed: 0, failed: 1 }) : tally;
+}
+
+/** The sum of two counts. */
+export function addTallies(a: Tally, b: Tally): Tally {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed };
+}

@@ -1,0 +1,157 @@
+import { toHex } from '../primitives/hex.ts';
+import { DecodeError } from './byte-codec.ts';
+import type { StateDiff } from './diff.ts';
+import type { Log } from './log.ts';
+import type { Outcome } from './outcome.ts';
+import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
+
+const HAS_TO = 1;
+const HAS_CONTRACT = 2;
+const HAS_ROOT = 4;
+const SUCCEEDED = 8;
+
+const EXTRA_NAMES = new Map(
+  Object.entries(receiptExtra).map(([name, tag]) => [tag as number, name as ReceiptExtra]),
+);
+
+/** Reads the native core's layout (`bytes.rs`): little-endian lengths and raw bytes, without padding. */
+class NativeReader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  raw(length: number): Uint8Array {
+    const end = this.#offset + length;
+    if (end > this.#bytes.length) throw new DecodeError('unexpected end of bytes');
+    const part = this.#bytes.subarray(this.#offset, end);
+    this.#offset = end;
+    return part;
+  }
+
+  u8(): number {
+    return this.#view.getUint8(this.#advance(1));
+  }
+
+  u32(): number {
+    return this.#view.getUint32(this.#advance(4), true);
+  }
+
+  u64(): number {
+    const value = this.#view.getBigUint64(this.#advance(8), true);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new DecodeError('number too large');
+    return Number(value);
+  }
+
+  bytes(): Uint8Array {
+    return this.raw(this.u32());
+  }
+
+  quantity(): bigint {
+    const bytes = this.bytes();
+    if (bytes.length > 32) throw new DecodeError('integer wider than 256 bits');
+    return bytes.length === 0 ? 0n : BigInt(toHex(bytes));
+  }
+
+  /** Items one after another; a count that the bytes cannot hold fails at the first item past the end. */
+  list<T>(read: () => T): T[] {
+    const items: T[] = [];
+    for (let left = this.u32(); left > 0; left--) items.push(read());
+    return items;
+  }
+
+  end(): void {
+    const left = this.#bytes.length - this.#offset;
+    if (left !== 0) throw new DecodeError(`${left} bytes left over`);
+  }
+
+  #advance(length: number): number {
+    const at = this.#offset;
+    if (at + length > this.#bytes.length) throw new DecodeError('unexpected end of bytes');
+    this.#offset = at + length;
+    return at;
+  }
+}
+
+/** Reads what executing a block gave, as the native core writes it. Parts are views of `bytes`. */
+export function decodeOutcome(bytes: Uint8Array): Outcome {
+  const input = new NativeReader(bytes);
+  const number = input.u64();
+  const hash = toHex(input.raw(32));
+  const parentHash = toHex(input.raw(32));
+  const timestamp = input.u64();
+  const header = input.bytes();
+  const block = input.bytes();
+  const diffBytes = input.bytes();
+  const receipts = input.list(() => readReceipt(input));
+  const logs = input.list(() => readLog(input));
+  input.end();
+  return {
+    number,
+    hash,
+    parentHash,
+    timestamp,
+    header,
+    block,
+    receipts,
+    logs,
+    diff: decodeDiff(diffBytes),
+    diffBytes,
+  };
+}
+
+/** Reads a state diff, as the native core writes it. Parts are views of `bytes`. */
+export function decodeDiff(bytes: Uint8Array): StateDiff {
+  const input = new NativeReader(bytes);
+  const wiped = input.list(() => input.raw(20));
+  const accounts = input.list(() => [input.raw(20), input.bytes()] as const);
+  const slots = input.list(() => [input.raw(20), input.raw(32), input.bytes()] as const);
+  const codes = input.list(() => [input.raw(32), input.bytes()] as const);
+  input.end();
+  return { wiped, accounts, slots, codes };
+}
+
+function readReceipt(input: NativeReader): Receipt {
+  const transactionHash = input.raw(32);
+  const type = input.u8();
+  const flags = input.u8();
+  const from = input.raw(20);
+  const to = flags & HAS_TO ? input.raw(20) : undefined;
+  const contractAddress = flags & HAS_CONTRACT ? input.raw(20) : undefined;
+  const root = flags & HAS_ROOT ? input.raw(32) : undefined;
+  return {
+    transactionHash,
+    type,
+    from,
+    to,
+    contractAddress,
+    root,
+    status: root === undefined ? Number((flags & SUCCEEDED) !== 0) : undefined,
+    gasUsed: input.u64(),
+    cumulativeGasUsed: input.u64(),
+    effectiveGasPrice: input.quantity(),
+    bloom: input.raw(256),
+    logCount: input.u32(),
+    extras: input.list(() => [readExtraName(input), input.quantity()] as const),
+  };
+}
+
+function readExtraName(input: NativeReader): ReceiptExtra {
+  const tag = input.u8();
+  const name = EXTRA_NAMES.get(tag);
+  if (name === undefined) throw new DecodeError(`unknown receipt field ${tag}`);
+  return name;
+}
+
+function readLog(input: NativeReader): Log {
+  return {
+    transactionIndex: input.u32(),
+    address: input.raw(20),
+    topics: input.list(() => input.raw(32)),
+    data: input.bytes(),
+  };
+}

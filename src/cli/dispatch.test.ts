@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { type CommandLoaders, dispatch } from './dispatch.ts';
+
+const idle: CommandLoaders = {
+  import: async () => ({ run: async () => {} }),
+  serve: async () => ({ run: async () => {} }),
+  verify: async () => ({ run: async () => {} }),
+};
+
+async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {
+  let [stdout, stderr] = ['', ''];
+  const code = await dispatch({
+    args,
+    env: {},
+    version: '1.2.3',
+    signal: new AbortController().signal,
+    stdout: { write: (text: string) => (stdout += text) },
+    stderr: { write: (text: string) => (stderr += text) },
+    commands: { ...idle, ...commands },
+  });
+  return { code, stdout, stderr };
+}
+
+it('prints its version', async () => {
+  expect(await run(['--version'])).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });
+});
+
+it('prints help for the program and for a command', async () => {
+  expect((await run(['--help'])).stdout).toContain('Usage: chain-query <command>');
+  expect((await run(['serve', '--help'])).stdout).toContain('--public HOST:PORT');
+});
+
+it('hands a command its parsed options', async () => {
+  let seen: unknown;
+  const verify: CommandLoaders['verify'] = async () => ({
+    run: async (options) => {
+      seen = options.data;
+    },
+  });
+  expect((await run(['verify', '--data', 'folder'], { verify })).code).toBe(0);
+  expect(seen).toBe('folder');
+});
+
+it.each([
+  [[], 'chain-query: a command is missing\nTry chain-query --help.\n'],
+  [['serv'], 'chain-query: unknown command serv. Did you mean serve?\nTry chain-query --help.\n'],
+  [
+    ['serve'],
+    'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query serve --help.\n',
+  ],
+  [['toString'], 'chain-query: unknown command toString.\nTry chain-query --help.\n'],
+])('calls %j a usage error', async (args, stderr) => {
+  expect(await run(args)).toEqual({ code: 2, stdout: '', stderr });
+});
+
+it('prints a failure with its causes on one line, without credentials', async () => {
+  const cause = new Error('connect\n  refused');
+  const error = new Error('upstream https://user:key@host.example failed', { cause });
+  const serve: CommandLoaders['serve'] = async () => ({ run: () => Promise.reject(error) });
+  expect(await run(['serve', '--data', 'd'], { serve })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'chain-query: upstream https://***@host.example failed: connect refused\n',
+  });
+});

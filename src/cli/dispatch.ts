@@ -1,0 +1,79 @@
+import { loadOptions, type OptionSources } from '../config/load.ts';
+import { renderCommandHelp, renderHelp } from '../config/render.ts';
+import { COMMANDS, type Command } from '../config/spec.ts';
+import { suggestion } from '../config/suggest.ts';
+import type { CommandOptions } from '../config/table.ts';
+import { UsageError } from '../config/usage-error.ts';
+import { redactUrls } from '../telemetry/redact.ts';
+import type { ProgressStream } from './progress.ts';
+
+/** What a command gets besides its options. */
+export interface CommandContext {
+  /** Aborted by SIGINT or SIGTERM: finish cleanly and return. */
+  readonly signal: AbortSignal;
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: ProgressStream;
+}
+
+/** A command's module. Loaded only when it runs, so that help needs no addon. */
+interface CommandModule<C extends Command> {
+  run(options: CommandOptions<C>, context: CommandContext): Promise<void>;
+}
+
+/** How to load each command. */
+export type CommandLoaders = { readonly [C in Command]: () => Promise<CommandModule<C>> };
+
+interface Program extends OptionSources, CommandContext {
+  readonly version: string;
+  readonly commands: CommandLoaders;
+}
+
+/** Exit codes that scripts can rely on. */
+const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
+
+/** Runs the program and gives its exit code. Every failure is one line on stderr. */
+export async function dispatch(program: Program): Promise<number> {
+  const [word, ...args] = program.args;
+  try {
+    if (word === undefined) throw new UsageError('a command is missing');
+    if (word === '--version' || word === '-v') program.stdout.write(`${program.version}\n`);
+    else if (word === '--help' || word === '-h' || word === 'help') program.stdout.write(renderHelp());
+    else await runCommand(commandNamed(word), { ...program, args });
+    return EXIT.ok;
+  } catch (error) {
+    program.stderr.write(`chain-query: ${redactUrls(describeError(error))}\n`);
+    if (!(error instanceof UsageError)) return EXIT.failure;
+    const command = word !== undefined && Object.hasOwn(COMMANDS, word) ? ` ${word}` : '';
+    program.stderr.write(`Try chain-query${command} --help.\n`);
+    return EXIT.usage;
+  }
+}
+
+async function runCommand<C extends Command>(command: C, program: Program): Promise<void> {
+  if (program.args.includes('--help') || program.args.includes('-h')) {
+    program.stdout.write(renderCommandHelp(command));
+    return;
+  }
+  const options = loadOptions(command, program);
+  const { run } = await program.commands[command]();
+  await run(options, program);
+}
+
+function commandNamed(word: string): Command {
+  const commands = Object.keys(COMMANDS) as Command[];
+  const command = commands.find((candidate) => candidate === word);
+  if (command === undefined) throw new UsageError(`unknown command ${word}.${suggestion(word, commands)}`);
+  return command;
+}
+
+/** The message of an error and of what caused it, on one line. */
+function describeError(error: unknown): string {
+  const messages: string[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const message = cause.message || cause.name;
+    // A wrapper often quotes its cause already.
+    if (!messages.some((known) => known.includes(message))) messages.push(message);
+  }
+  if (messages.length === 0) messages.push(String(error));
+  return messages.join(': ').replace(/\s*\n\s*/g, ' ');
+}

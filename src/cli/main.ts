@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { dispatch } from './dispatch.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+const shutdown = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(name, () => {
+    // Whoever asks twice does not want to wait for the drain.
+    if (shutdown.signal.aborted) process.exit(128 + constants.signals[name]);
+    shutdown.abort(new Error(`stopped by ${name}`));
+  });
+}
+
+const exitCode = await dispatch({
+  args: process.argv.slice(2),
+  env: process.env,
+  version,
+  signal: shutdown.signal,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  commands: {
+    import: () => import('./commands/import.ts'),
+    serve: () => import('./commands/serve.ts'),
+    verify: () => import('./commands/verify.ts'),
+  },
+});
+
+// After a signal, whatever did not drain in time must not keep the process.
+if (shutdown.signal.aborted) process.exit(exitCode);
+process.exitCode = exitCode;

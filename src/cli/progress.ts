@@ -1,0 +1,105 @@
+/** Where progress is drawn: `process.stderr`, or a stand-in in tests. */
+export interface ProgressStream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+/** How far a long command has come. `total` is unknown until the input has been measured. */
+export interface Progress {
+  update(done: number, total: number | undefined): void;
+  /** Draws the last state and leaves the line. */
+  finish(): void;
+}
+
+interface ProgressOptions {
+  readonly label: string;
+  readonly unit: string;
+  readonly stream: ProgressStream;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+}
+
+const BAR_INTERVAL_MS = 100;
+const LINE_INTERVAL_MS = 5000;
+const CLEAR_LINE = '\r\u001b[2K';
+
+/** Makes a bar that redraws itself on a terminal, and a plain line every few seconds anywhere else. */
+export function createProgress({
+  label,
+  unit,
+  stream,
+  now = () => performance.now(),
+}: ProgressOptions): Progress {
+  const started = now();
+  const terminal = stream.isTTY === true;
+  const interval = terminal ? BAR_INTERVAL_MS : LINE_INTERVAL_MS;
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  let first: number | undefined;
+  let last: { done: number; total: number | undefined } | undefined;
+  let dirty = false;
+
+  function draw(): void {
+    if (last === undefined) return;
+    const { done, total } = last;
+    const seconds = (now() - started) / 1000;
+    // A resumed run starts above zero: only what this run did counts for its rate.
+    const rate = seconds > 0 ? (done - (first ?? 0)) / seconds : 0;
+    const left = total !== undefined && rate > 0 ? (total - done) / rate : undefined;
+    const count = total === undefined ? `${done} ${unit}` : `${done}/${total} ${unit}`;
+    const facts = `${count}, ${formatRate(rate)} ${unit}/s${left === undefined ? '' : `, ${formatSeconds(left)} left`}`;
+    if (!terminal) stream.write(`${label}: ${facts}\n`);
+    else
+      stream.write(
+        `${CLEAR_LINE}${fitLine(label, facts, total === undefined ? undefined : done / total, stream.columns)}`,
+      );
+    drawnAt = now();
+    dirty = false;
+  }
+
+  return {
+    update(done, total) {
+      first ??= done;
+      last = { done, total };
+      dirty = true;
+      if (now() - drawnAt >= interval) draw();
+    },
+    finish() {
+      if (dirty) draw();
+      if (terminal && last !== undefined) stream.write('\n');
+    },
+  };
+}
+
+/** Does work that reports its progress, and leaves the terminal clean however it ends. */
+export async function withProgress<T>(
+  options: ProgressOptions,
+  work: (onProgress: Progress['update']) => Promise<T>,
+): Promise<T> {
+  const progress = createProgress(options);
+  try {
+    return await work((done, total) => progress.update(done, total));
+  } finally {
+    progress.finish();
+  }
+}
+
+/** One terminal line: a wrapped bar could not be redrawn. */
+function fitLine(label: string, facts: string, fraction: number | undefined, columns = 80): string {
+  const room = columns - 1 - label.length - facts.length - 4;
+  if (fraction === undefined || room < 10) return `${label} ${facts}`.slice(0, columns - 1);
+  const width = Math.min(room, 40);
+  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * width);
+  return `${label} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${facts}`;
+}
+
+function formatRate(rate: number): string {
+  return rate >= 100 ? rate.toFixed(0) : rate.toFixed(1);
+}
+
+function formatSeconds(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor((whole % 3600) / 60)];
+  if (hours > 0) return `${hours}h${String(minutes).padStart(2, '0')}m`;
+  return minutes > 0 ? `${minutes}m${String(whole % 60).padStart(2, '0')}s` : `${whole}s`;
+}

@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadOptions } from './load.ts';
+import { OPTIONS } from './table.ts';
+import { UsageError } from './usage-error.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'chain-query-config-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function configFile(content: unknown): string {
+  const file = join(folder, 'config.json');
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+function serve(args: readonly string[], env: Record<string, string> = {}) {
+  return loadOptions('serve', { args: ['--data', 'd', ...args], env });
+}
+
+describe('precedence', () => {
+  it('takes the default, then the file, then the variable, then the flag', () => {
+    const config = configFile({ callGasCap: 30_000, publicLogsRange: '5' });
+    const env = { CHAIN_QUERY_CALL_GAS_CAP: '40000' };
+    expect(serve([]).callGasCap).toBe(50_000_000);
+    expect(serve(['--config', config]).callGasCap).toBe(30_000);
+    expect(serve(['--config', config]).publicLogsRange).toBe(5);
+    expect(serve(['--config', config], env).callGasCap).toBe(40_000);
+    expect(serve(['--config', config, '--call-gas-cap=60000'], env).callGasCap).toBe(60_000);
+  });
+
+  it('finds the config file through its variable', () => {
+    expect(serve([], { CHAIN_QUERY_CONFIG: configFile({ threads: 3 }) }).threads).toBe(3);
+  });
+
+  it('treats an empty variable as unset', () => {
+    expect(serve([], { CHAIN_QUERY_LOG_LEVEL: '' }).logLevel).toBe('info');
+  });
+});
+
+describe('defaults', () => {
+  it('are those of the contract', () => {
+    expect(serve([])).toMatchObject({
+      public: { host: '127.0.0.1', port: 8545 },
+      dedicated: { host: '127.0.0.1', port: 8546 },
+      admin: { host: '127.0.0.1', port: 8547 },
+      publicBatchEntries: 100,
+      dedicatedBatchEntries: 1000,
+      maxResponseBytes: 10 * 1024 * 1024,
+      publicLogsRange: 2000,
+      dedicatedLogsRange: 100_000,
+      publicLogsResults: 10_000,
+      dedicatedLogsResults: 20_000,
+      logsAddresses: 1000,
+      logsTopics: 1000,
+      callGasCap: 50_000_000,
+      callTimeLimitMs: 5000,
+      undoWindow: 256,
+      compat: 'none',
+      listenPortFile: undefined,
+    });
+  });
+
+  it('all parse', () => {
+    for (const spec of Object.values(OPTIONS)) {
+      if ('default' in spec) expect(() => spec.parse(spec.default)).not.toThrow();
+    }
+  });
+});
+
+describe('mistakes', () => {
+  it.each([
+    [['--treads', '2'], 'unknown option --treads. Did you mean --threads?'],
+    [['--completely-else', '2'], 'unknown option --completely-else.'],
+    [['--blocks', 'x'], '--blocks is not an option of serve'],
+    [['--threads'], '--threads needs a value'],
+    [['--threads', '--public', 'off'], '--threads needs a value'],
+    [['--threads', '1', '--threads', '2'], '--threads is given twice'],
+    [['stray'], 'unexpected argument "stray"'],
+    [['--threads', '0'], '--threads: expected a whole number from 1 to 1024, not "0"'],
+    [['--compat', 'geth'], '--compat: expected one of none, execution-apis, not "geth"'],
+  ])('%j', (args, message) => {
+    expect(() => serve(args)).toThrow(new UsageError(message));
+  });
+
+  it('names a missing option and its variable', () => {
+    const load = () => loadOptions('import', { args: ['--data', 'd', '--genesis', 'g'], env: {} });
+    expect(load).toThrow('--blocks FILE is missing (or set CHAIN_QUERY_BLOCKS)');
+  });
+
+  it('names the variable of a bad value', () => {
+    expect(() => serve([], { CHAIN_QUERY_PUBLIC: '8545' })).toThrow(
+      'CHAIN_QUERY_PUBLIC: expected HOST:PORT or off',
+    );
+  });
+
+  it.each([
+    [{ thread: 2 }, 'unknown key thread. Did you mean threads?'],
+    [{ config: 'other.json' }, 'unknown key config.'],
+    [{ threads: true }, 'threads must be a string or a number'],
+    [{ threads: 1.5 }, 'threads: expected a whole number from 1 to 1024, not "1.5"'],
+    ['{', 'is not JSON'],
+    ['[]', 'must hold a JSON object'],
+  ])('in the file: %j', (content, message) => {
+    expect(() => serve(['--config', configFile(content)])).toThrow(message);
+  });
+
+  it('names a file that cannot be read', () => {
+    expect(() => serve(['--config', join(folder, 'absent.json')])).toThrow('cannot be read');
+  });
+
+  it('accepts a file key of another command', () => {
+    expect(() => serve(['--config', configFile({ importBatch: 8 })])).not.toThrow();
+  });
+});

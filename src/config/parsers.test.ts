@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { bytes, count, endpoint, threads } from './parsers.ts';
+
+it.each([
+  ['127.0.0.1:8545', { host: '127.0.0.1', port: 8545 }],
+  ['localhost:0', { host: 'localhost', port: 0 }],
+  ['[::1]:8545', { host: '::1', port: 8545 }],
+  ['off', 'off'],
+])('reads the endpoint %s', (text, expected) => {
+  expect(endpoint(text)).toEqual(expected);
+});
+
+it.each(['', ':8545', 'localhost', '::1:8545', 'localhost:65536', 'localhost:-1', 'localhost:1e3'])(
+  'refuses the endpoint %j',
+  (text) => {
+    expect(() => endpoint(text)).toThrow('expected HOST:PORT or off');
+  },
+);
+
+it.each([
+  ['0', 0],
+  ['1KiB', 1024],
+  ['10MiB', 10_485_760],
+  ['1TiB', 2 ** 40],
+])('reads the size %s', (text, expected) => {
+  expect(bytes({ min: 0, max: 2 ** 40 })(text)).toBe(expected);
+});
+
+it.each(['', '1MB', '-1', '1.5MiB', '2TiB'])('refuses the size %j', (text) => {
+  expect(() => bytes({ min: 0, max: 2 ** 40 })(text)).toThrow('expected a size');
+});
+
+it.each(['', '-1', '1e3', '0x10', ' 5', '1__0', '101'])('refuses the count %j', (text) => {
+  expect(() => count({ min: 0, max: 100 })(text)).toThrow('expected a whole number from 0 to 100');
+});
+
+it('groups digits', () => {
+  expect(count({ min: 0, max: 1e6 })('50_000')).toBe(50_000);
+});
+
+it('has at least one thread for auto', () => {
+  expect(threads('auto')).toBeGreaterThan(0);
+});

@@ -1,0 +1,64 @@
+import { availableParallelism } from 'node:os';
+import { UsageError } from './usage-error.ts';
+
+/** Where a listener binds. Port 0 lets the system choose. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Turns the text of a flag, variable or file value into an option, or throws `UsageError` saying what it expected. */
+export type Parser<T> = (text: string) => T;
+
+const UNITS = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
+
+/** Accepts any text but the empty one: files and folders. */
+export function path(text: string): string {
+  if (text === '') throw new UsageError('expected a path');
+  return text;
+}
+
+/** Accepts whole numbers within bounds; underscores may group digits. */
+export function count(bounds: { readonly min: number; readonly max: number }): Parser<number> {
+  return (text) => {
+    const value = /^\d+(_\d+)*$/.test(text) ? Number(text.replaceAll('_', '')) : Number.NaN;
+    if (value >= bounds.min && value <= bounds.max) return value;
+    throw new UsageError(`expected a whole number from ${bounds.min} to ${bounds.max}`);
+  };
+}
+
+/** Accepts a number of threads, or `auto` for one per core. */
+export function threads(text: string): number {
+  return text === 'auto' ? availableParallelism() : count({ min: 1, max: 1024 })(text);
+}
+
+/** Accepts sizes such as `10MiB` or a plain number of bytes. */
+export function bytes(bounds: { readonly min: number; readonly max: number }): Parser<number> {
+  return (text) => {
+    const match = /^(\d+)(KiB|MiB|GiB|TiB|)$/.exec(text);
+    const value = match === null ? Number.NaN : Number(match[1]) * UNITS[match[2] as keyof typeof UNITS];
+    if (value >= bounds.min && value <= bounds.max) return value;
+    throw new UsageError(
+      `expected a size such as 512KiB or 10MiB, from ${bounds.min} to ${bounds.max} bytes`,
+    );
+  };
+}
+
+/** Accepts one of a few words. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): Parser<Word> {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text);
+    if (word === undefined) throw new UsageError(`expected one of ${words.join(', ')}`);
+    return word;
+  };
+}
+
+/** Accepts `HOST:PORT`, with brackets around an IPv6 host, or `off`. */
+export function endpoint(text: string): Endpoint | 'off' {
+  if (text === 'off') return 'off';
+  const match = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (host === undefined || port > 65_535) throw new UsageError('expected HOST:PORT or off');
+  return { host, port };
+}

@@ -1,0 +1,22 @@
+import type { Command, OptionSpec } from './spec.ts';
+import { OPTIONS, type OptionName } from './table.ts';
+
+/** The rows of the table, in order. */
+export const OPTION_ROWS = Object.entries(OPTIONS) as readonly (readonly [OptionName, OptionSpec])[];
+
+/** The rows that one command takes, or all of them. */
+export function rowsOf(command?: Command): typeof OPTION_ROWS {
+  return command === undefined
+    ? OPTION_ROWS
+    : OPTION_ROWS.filter(([, spec]) => spec.commands.includes(command));
+}
+
+/** `maxBodyBytes` → `--max-body-bytes` */
+export function flagOf(name: OptionName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** `maxBodyBytes` → `CHAIN_QUERY_MAX_BODY_BYTES` */
+export function variableOf(name: OptionName): string {
+  return `CHAIN_QUERY_${flagOf(name).slice(2).replaceAll('-', '_').toUpperCase()}`;
+}

@@ -1,0 +1,331 @@
+import { bytes, count, endpoint, oneOf, path, threads } from './parsers.ts';
+import type { Command, OptionSpec } from './spec.ts';
+
+const ALL = ['import', 'serve', 'verify'] as const satisfies readonly Command[];
+const SERVE = ['serve'] as const satisfies readonly Command[];
+const IMPORT = ['import'] as const satisfies readonly Command[];
+const MILLISECONDS = { min: 1, max: 3_600_000 };
+const MANY = { min: 1, max: 1_000_000_000 };
+
+/** Every option of every command, declared once. Precedence: flag, environment variable, config file, default. */
+export const OPTIONS = {
+  config: {
+    group: 'General',
+    commands: ALL,
+    value: 'FILE',
+    parse: path,
+    doc: 'JSON file with options. Cannot itself be set in the file.',
+  },
+  logLevel: {
+    group: 'General',
+    commands: ALL,
+    value: 'LEVEL',
+    parse: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    default: 'info',
+    doc: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+  },
+  data: {
+    group: 'Chain',
+    commands: ALL,
+    value: 'DIR',
+    parse: path,
+    required: true,
+    doc: 'Folder of the embedded store.',
+  },
+  genesis: {
+    group: 'Chain',
+    commands: IMPORT,
+    value: 'FILE',
+    parse: path,
+    required: true,
+    doc: 'Genesis file with the chain config and the first state.',
+  },
+  blocks: {
+    group: 'Chain',
+    commands: IMPORT,
+    value: 'FILE',
+    parse: path,
+    required: true,
+    doc: 'RLP blocks to execute, one after another, from block 1.',
+  },
+  importBatch: {
+    group: 'Chain',
+    commands: IMPORT,
+    value: 'N',
+    parse: count({ min: 1, max: 10_000 }),
+    default: '64',
+    doc: 'Blocks committed together by an import. A crash loses at most this many.',
+  },
+  public: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'HOST:PORT',
+    parse: endpoint,
+    default: '127.0.0.1:8545',
+    doc: 'Public listener: no key, eth_getBlockReceipts answers 403. `off` closes it.',
+  },
+  dedicated: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'HOST:PORT',
+    parse: endpoint,
+    default: '127.0.0.1:8546',
+    doc: 'Dedicated listener: every method and wider limits. `off` closes it.',
+  },
+  admin: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'HOST:PORT',
+    parse: endpoint,
+    default: '127.0.0.1:8547',
+    doc: 'Admin listener: health and metrics. `off` closes it.',
+  },
+  listenPortFile: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'FILE',
+    parse: path,
+    doc: 'Written as JSON with the bound addresses once every listener is up.',
+  },
+  threads: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'N',
+    parse: threads,
+    default: 'auto',
+    doc: 'Serving threads, all on one shared state. `auto` is one per core.',
+  },
+  compat: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MODE',
+    parse: oneOf('none', 'execution-apis'),
+    default: 'none',
+    doc: 'With `execution-apis`, the few rules where this service differs from the standard follow the standard.',
+  },
+  maxConnections: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '10000',
+    doc: 'Open connections per listener and thread. More are refused.',
+  },
+  maxInFlight: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '1024',
+    doc: 'Requests worked on at the same time, per listener and thread. More get HTTP 503.',
+  },
+  requestTimeoutMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '30000',
+    doc: 'Time to receive and answer one request.',
+  },
+  shutdownTimeoutMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '10000',
+    doc: 'Time that running requests get to finish after SIGINT or SIGTERM.',
+  },
+  maxBodyBytes: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 10, max: 2 ** 28 }),
+    default: '5MiB',
+    doc: 'Largest request body. A larger one gets HTTP 413.',
+  },
+  maxResponseBytes: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 10, max: 2 ** 29 }),
+    default: '10MiB',
+    doc: 'Every response stays under this size. Common clients refuse 10 MiB and more.',
+  },
+  publicBatchEntries: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '100',
+    doc: 'Entries of one batch on the public listener.',
+  },
+  dedicatedBatchEntries: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '1000',
+    doc: 'Entries of one batch on the dedicated listener.',
+  },
+  publicLogsRange: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'BLOCKS',
+    parse: count(MANY),
+    default: '2000',
+    doc: 'Largest toBlock − fromBlock on the public listener.',
+  },
+  dedicatedLogsRange: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'BLOCKS',
+    parse: count(MANY),
+    default: '100000',
+    doc: 'Largest toBlock − fromBlock on the dedicated listener.',
+  },
+  publicLogsResults: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'N',
+    parse: count(MANY),
+    default: '10000',
+    doc: 'Logs in one answer on the public listener. A single block is never refused for its count.',
+  },
+  dedicatedLogsResults: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'N',
+    parse: count(MANY),
+    default: '20000',
+    doc: 'Logs in one answer on the dedicated listener. A single block is never refused for its count.',
+  },
+  logsAddresses: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '1000',
+    doc: 'Addresses in one filter.',
+  },
+  logsTopics: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '1000',
+    doc: 'Alternatives at one topic position of a filter.',
+  },
+  logsTimeLimitMs: {
+    group: 'eth_getLogs',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '10000',
+    doc: 'Time of one log query.',
+  },
+  callGasCap: {
+    group: 'eth_call',
+    commands: SERVE,
+    value: 'GAS',
+    parse: count({ min: 21_000, max: 1_000_000_000_000 }),
+    default: '50000000',
+    doc: 'Gas of one call. More is clamped to it.',
+  },
+  callTimeLimitMs: {
+    group: 'eth_call',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '5000',
+    doc: 'Time of one call.',
+  },
+  callInlineSteps: {
+    group: 'eth_call',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000_000 }),
+    default: '20000',
+    doc: 'Jump destinations a call may pass on the serving thread. Past it, the call is run again on the pool.',
+  },
+  callPoolThreads: {
+    group: 'eth_call',
+    commands: SERVE,
+    value: 'N',
+    parse: threads,
+    default: 'auto',
+    doc: 'Threads of the pool for long calls, shared by all serving threads. `auto` is one per core.',
+  },
+  callPoolQueue: {
+    group: 'eth_call',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '256',
+    doc: 'Long calls that may wait for the pool. More get HTTP 503.',
+  },
+  hotStateEntries: {
+    group: 'Memory and store',
+    commands: ALL,
+    value: 'N',
+    parse: count(MANY),
+    default: '2000000',
+    doc: 'Accounts, slots and codes kept in memory, shared by all threads.',
+  },
+  historicalViews: {
+    group: 'Memory and store',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '256',
+    doc: 'Views of blocks older than the undo window that are kept ready.',
+  },
+  renderCacheBytes: {
+    group: 'Memory and store',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
+    default: '64MiB',
+    doc: 'Logs and receipts kept as ready JSON, per serving thread.',
+  },
+  codeCacheBytes: {
+    group: 'Memory and store',
+    commands: ALL,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 20, max: 2 ** 32 - 1 }),
+    default: '256MiB',
+    doc: 'Contract code kept in memory, shared by all threads.',
+  },
+  storeMapSize: {
+    group: 'Memory and store',
+    commands: ALL,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 24, max: 2 ** 46 }),
+    default: '1TiB',
+    doc: 'Address space reserved for the embedded store, so also its largest size. Not memory in use.',
+  },
+  undoWindow: {
+    group: 'Memory and store',
+    commands: ALL,
+    value: 'BLOCKS',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '256',
+    doc: 'Blocks below the head that can be taken off again.',
+  },
+} as const satisfies Record<string, OptionSpec>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+type ValueOf<Spec extends OptionSpec> = Spec extends
+  | { readonly default: string }
+  | { readonly required: true }
+  ? ReturnType<Spec['parse']>
+  : ReturnType<Spec['parse']> | undefined;
+
+/** Every option with its parsed type. Take what a module needs with `Pick`. */
+export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> };
+
+/** The options of one command. */
+export type CommandOptions<C extends Command> = Pick<
+  Options,
+  { [Name in OptionName]: C extends (typeof OPTIONS)[Name]['commands'][number] ? Name : never }[OptionName]
+>;

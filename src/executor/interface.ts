@@ -1,0 +1,95 @@
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { StateKey } from '../chain/state-key.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+
+/**
+ * Loads what the native core misses, as of block `number`; `undefined` for a key means it cannot be known. With
+ * `of`, the answer is for that block, and must be refused once that block is not canonical any more.
+ */
+export type StateLoader = (
+  keys: readonly StateKey[],
+  number: number,
+  of: BlockRef | undefined,
+) => Awaitable<readonly (Uint8Array | undefined)[]>;
+
+/** A call, checked and normalised: every quantity is minimal hex, every byte string even-length hex. */
+export interface CallRequest {
+  readonly from?: Hex;
+  /** Absent: contract creation. */
+  readonly to?: Hex;
+  /** Already clamped to the gas cap. */
+  readonly gas: Hex;
+  readonly gasPrice?: Hex;
+  readonly maxFeePerGas?: Hex;
+  readonly maxPriorityFeePerGas?: Hex;
+  readonly value?: Hex;
+  readonly data?: Hex;
+  readonly accessList?: readonly { readonly address: Hex; readonly storageKeys: readonly Hex[] }[];
+  readonly authorizationList?: readonly {
+    readonly chainId: Hex;
+    readonly address: Hex;
+    readonly nonce: Hex;
+    readonly yParity: Hex;
+    readonly r: Hex;
+    readonly s: Hex;
+  }[];
+  readonly blobVersionedHashes?: readonly Hex[];
+  readonly maxFeePerBlobGas?: Hex;
+  readonly stateOverrides?: Readonly<Record<Hex, AccountOverride>>;
+  readonly blockOverrides?: BlockOverrides;
+}
+
+/** `state` replaces the whole storage, `stateDiff` merges per slot; never both. */
+export interface AccountOverride {
+  readonly balance?: Hex;
+  readonly nonce?: Hex;
+  readonly code?: Hex;
+  readonly state?: Readonly<Record<Hex, Hex>>;
+  readonly stateDiff?: Readonly<Record<Hex, Hex>>;
+}
+
+/** The block context a call may pretend. */
+export interface BlockOverrides {
+  readonly number?: Hex;
+  readonly difficulty?: Hex;
+  readonly time?: Hex;
+  readonly gasLimit?: Hex;
+  readonly feeRecipient?: Hex;
+  readonly prevRandao?: Hex;
+  readonly baseFeePerGas?: Hex;
+  readonly blobBaseFee?: Hex;
+}
+
+/** How a call ended. `halt` is an EVM fault such as out of gas; `invalid` a call that could not start. */
+export type CallResult =
+  | { readonly kind: 'success'; readonly output: Hex }
+  | { readonly kind: 'revert'; readonly output: Hex }
+  | { readonly kind: 'halt'; readonly message: string }
+  | { readonly kind: 'invalid'; readonly message: string }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'cancelled' }
+  /** The pool of long calls is full. */
+  | { readonly kind: 'overloaded' };
+
+/** The state after one block, and the context of that block. Immutable: an answer from it is always of this block. */
+export interface StateView {
+  readonly ref: BlockRef;
+  readonly timestamp: number;
+  transactionCount(address: Hex): Awaitable<Hex>;
+  /** 32 bytes. `slot` is 32 bytes of hex. */
+  storageAt(address: Hex, slot: Hex): Awaitable<Hex>;
+  call(request: CallRequest, signal?: AbortSignal): Awaitable<CallResult>;
+}
+
+/** The native EVM of one chain, shared by all threads of the process through `id`. */
+export interface Executor {
+  /** Handle by which another thread attaches to the same hot state. */
+  readonly id: number;
+  readonly chainId: bigint;
+  /** The state after the block with this header. Throws `StateUnavailableError` where it cannot be known. */
+  view(header: Uint8Array): StateView;
+  /** Executes and verifies a block (RLP) on top of the head and makes it the head of hot state. */
+  execute(block: Uint8Array): Promise<Outcome>;
+  /** Takes blocks above `number` off hot state. */
+  revertTo(number: number): void;
+}

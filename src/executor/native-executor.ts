@@ -1,0 +1,119 @@
+import { type NativeChain, type NativeOptions, native } from '@chain-query/native';
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import { decodeOutcome } from '../chain/outcome-codec.ts';
+import type { Hex } from '../primitives/hex.ts';
+import type { Executor, StateLoader, StateView } from './interface.ts';
+import { joinValues, readMissing } from './missing.ts';
+import { NativeStateView, type ViewOptions } from './state-view.ts';
+
+export interface ExecutorModules {
+  readonly load: StateLoader;
+}
+
+/** Every account and slot of a state, one after another. */
+export type StateScan = AsyncIterable<
+  | { readonly kind: 'account'; readonly address: Uint8Array; readonly value: Uint8Array }
+  | {
+      readonly kind: 'slot';
+      readonly address: Uint8Array;
+      readonly slot: Uint8Array;
+      readonly value: Uint8Array;
+    }
+>;
+
+/** Rounds of loading for one block: each speculates as far as it can, so few are ever needed. */
+const MAX_ROUNDS = 256;
+
+/** What a header says, read from the RLP of a block or of its header. */
+export interface HeaderInfo extends BlockRef {
+  readonly stateRoot: Hex;
+}
+
+/** Reads the header of a block, given whole or by its header alone (RLP). */
+export function readHeader(block: Uint8Array): HeaderInfo {
+  return native.readHeader(block) as HeaderInfo;
+}
+
+/** The native EVM behind the interface that the rest of the node sees. */
+export class NativeExecutor implements Executor {
+  readonly chainId: bigint;
+  readonly #chain: NativeChain;
+  readonly #options: ViewOptions;
+  readonly #load: StateLoader;
+
+  private constructor(chain: NativeChain, options: ViewOptions, modules: ExecutorModules) {
+    this.#chain = chain;
+    this.#options = options;
+    this.#load = modules.load;
+    this.chainId = BigInt(chain.chainId);
+  }
+
+  /** Makes a chain by preset name or from the `config` object of a genesis file. */
+  static create(
+    spec: string,
+    options: NativeOptions & ViewOptions,
+    modules: ExecutorModules,
+  ): NativeExecutor {
+    return new NativeExecutor(native.NativeChain.create(spec, options), options, modules);
+  }
+
+  /** Attaches to a chain that another thread of this process made. */
+  static attach(id: number, options: ViewOptions, modules: ExecutorModules): NativeExecutor {
+    return new NativeExecutor(native.NativeChain.attach(id), options, modules);
+  }
+
+  get id(): number {
+    return this.#chain.id;
+  }
+
+  view(header: Uint8Array): StateView {
+    return new NativeStateView(this.#chain, header, this.#options, this.#load);
+  }
+
+  /** Begins at the genesis block with all of its state, and verifies state roots from here on. */
+  startAtGenesis(genesis: string): Outcome {
+    return decodeOutcome(this.#chain.startAtGenesis(genesis));
+  }
+
+  /** Begins at the block with this header; its state is loaded as it is needed. */
+  open(header: Uint8Array): void {
+    this.#chain.open(header);
+  }
+
+  /** Makes a block that was executed before the head. */
+  apply(header: Uint8Array, diff: Uint8Array): void {
+    this.#chain.apply(header, diff);
+  }
+
+  async execute(block: Uint8Array): Promise<Outcome> {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { outcome, missing } = this.#chain.execute(block);
+      if (outcome !== undefined) return decodeOutcome(outcome);
+      if (missing === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
+      const { asOf, keys } = readMissing(missing);
+      this.#chain.provide(missing, joinValues(keys, await this.#load(keys, asOf, undefined)));
+    }
+    throw new Error(`a block was not complete after ${MAX_ROUNDS} rounds of loading`);
+  }
+
+  revertTo(number: number): void {
+    this.#chain.revertTo(number);
+  }
+
+  /** Takes in the complete state of the head, so that state roots are verified from here on; returns its root. */
+  async loadCommitment(scan: StateScan): Promise<Hex> {
+    const commitment = new native.NativeCommitment();
+    for await (const entry of scan) {
+      if (entry.kind === 'account') commitment.addAccount(entry.address, entry.value);
+      else commitment.addSlot(entry.address, entry.slot, entry.value);
+    }
+    const root = commitment.root() as Hex;
+    this.#chain.setCommitment(commitment);
+    return root;
+  }
+
+  /** Sizes for metrics. */
+  sizes(): { readonly accounts: number; readonly slots: number; readonly pooledCalls: number } {
+    return this.#chain.sizes();
+  }
+}

@@ -1,0 +1,143 @@
+import { type NativeChain, type NativeView, native } from '@chain-query/native';
+import type { BlockRef } from '../chain/outcome.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { CallRequest, CallResult, StateLoader, StateView } from './interface.ts';
+import { joinValues, readMissing } from './missing.ts';
+
+export interface ViewOptions {
+  /** Steps a call may take on the serving thread. */
+  readonly callInlineSteps: number;
+  readonly callTimeLimitMs: number;
+}
+
+/** Rounds of loading what is missing; each finds new keys, so a call that needs more is beyond reason. */
+const MAX_ROUNDS = 1_024;
+/** How often a block may leave hot state under one answer. */
+const MAX_REOPENS = 8;
+
+type Answer = string;
+type Ask = (view: NativeView) => Awaitable<Answer>;
+
+/** State after one block, on the native core: runs, loads what was missing, and runs again. */
+export class NativeStateView implements StateView {
+  readonly ref: BlockRef;
+  readonly timestamp: number;
+  readonly #chain: NativeChain;
+  readonly #header: Uint8Array;
+  readonly #options: ViewOptions;
+  readonly #load: StateLoader;
+  #view: NativeView;
+
+  constructor(chain: NativeChain, header: Uint8Array, options: ViewOptions, load: StateLoader) {
+    this.#chain = chain;
+    this.#header = header;
+    this.#options = options;
+    this.#load = load;
+    this.#view = native.NativeView.open(chain, header);
+    this.ref = { number: this.#view.number, hash: this.#view.hash as Hex };
+    this.timestamp = this.#view.timestamp;
+  }
+
+  transactionCount(address: Hex): Awaitable<Hex> {
+    return andThen(
+      this.#ask((view) => view.nonce(address)),
+      hexOf,
+    );
+  }
+
+  storageAt(address: Hex, slot: Hex): Awaitable<Hex> {
+    return andThen(
+      this.#ask((view) => view.storage(address, slot)),
+      hexOf,
+    );
+  }
+
+  call(request: CallRequest, signal?: AbortSignal): Awaitable<CallResult> {
+    const { from, to, gas, data, ...rest } = request;
+    const options = isEmpty(rest) ? undefined : JSON.stringify(rest);
+    const { callInlineSteps, callTimeLimitMs } = this.#options;
+    const inline = this.#ask((view) => view.call(from, to, gas, data, options, callInlineSteps));
+    return andThen(inline, (answer) => {
+      if (answer !== 'b') return callResult(answer);
+      const deadline = performance.now() + callTimeLimitMs;
+      const cancel = new native.NativeCancel();
+      const onAbort = (): void => cancel.cancel();
+      if (signal?.aborted === true) return { kind: 'cancelled' };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const pooled = this.#ask((view) => {
+        const left = Math.max(0, Math.ceil(deadline - performance.now()));
+        return view.callPooled(from, to, gas, data, options, left, cancel);
+      });
+      return Promise.resolve(pooled)
+        .then(callResult)
+        .finally(() => signal?.removeEventListener('abort', onAbort));
+    });
+  }
+
+  /** Asks until nothing is missing. Synchronous as long as everything is in memory. */
+  #ask(ask: Ask): Awaitable<Answer> {
+    return andThen(ask(this.#view), (answer) => (isFinal(answer) ? answer : this.#askAgain(ask, answer)));
+  }
+
+  async #askAgain(ask: Ask, first: Answer): Promise<Answer> {
+    let answer = first;
+    let reopens = 0;
+    for (let round = 0; round < MAX_ROUNDS && !isFinal(answer); round++) {
+      if (answer === 'o') {
+        if (++reopens > MAX_REOPENS) throw new StateUnavailableError('the block keeps leaving memory');
+        this.#view = native.NativeView.open(this.#chain, this.#header);
+      } else {
+        await this.#provide(answer.slice(1));
+      }
+      answer = await ask(this.#view);
+    }
+    if (!isFinal(answer))
+      throw new StateUnavailableError(`not complete after ${MAX_ROUNDS} rounds of loading`);
+    return answer;
+  }
+
+  async #provide(missing: string): Promise<void> {
+    const view = this.#view;
+    const { asOf, keys } = readMissing(missing);
+    const values = await this.#load(keys, asOf, this.ref);
+    view.provide(missing, joinValues(keys, values));
+  }
+}
+
+function isFinal(answer: Answer): boolean {
+  const tag = answer.charCodeAt(0);
+  return tag !== 0x6d /* m */ && tag !== 0x6f /* o */;
+}
+
+function hexOf(answer: Answer): Hex {
+  return answer.slice(1) as Hex;
+}
+
+function isEmpty(object: object): boolean {
+  for (const _ in object) return false;
+  return true;
+}
+
+function callResult(answer: Answer): CallResult {
+  const rest = answer.slice(1);
+  switch (answer.charAt(0)) {
+    case '=':
+      return { kind: 'success', output: rest as Hex };
+    case 'r':
+      return { kind: 'revert', output: rest as Hex };
+    case 'h':
+      return { kind: 'halt', message: rest };
+    case 'i':
+      return { kind: 'invalid', message: rest };
+    case 't':
+      return { kind: 'timeout' };
+    case 'c':
+      return { kind: 'cancelled' };
+    case 'f':
+      return { kind: 'overloaded' };
+    default:
+      throw new Error(`the native core gave an unknown answer: ${answer.slice(0, 32)}`);
+  }
+}

@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache';
+import type { BlockRef } from '../chain/outcome.ts';
+import type { Executor, StateView } from '../executor/interface.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { LogMatch, LogQuery, Store } from '../store/interface.ts';
+import { HeadError } from './errors.ts';
+import { RenderedBlock, RenderedBlocks } from './rendered.ts';
+
+export interface ChainReaderOptions {
+  /** Rendered logs and receipts kept, in bytes. */
+  readonly renderCacheBytes: number;
+  /** State views kept; each is a handle on shared state. */
+  readonly viewCacheEntries: number;
+}
+
+/** What serving needs of a store: it never writes. */
+export type ReadableStore = Pick<
+  Store,
+  'marks' | 'canonicalHash' | 'numberOf' | 'header' | 'receipts' | 'blockLogs' | 'findLogs'
+>;
+
+export interface ChainReaderModules {
+  readonly store: ReadableStore;
+  readonly executor: Pick<Executor, 'view'>;
+}
+
+/** Reads blocks that are named by hash, so that what it caches can never be stale. */
+export class ChainReader {
+  readonly rendered: RenderedBlocks;
+  readonly #store: ReadableStore;
+  readonly #executor: Pick<Executor, 'view'>;
+  readonly #views: LRUCache<Hex, StateView>;
+
+  constructor(options: ChainReaderOptions, modules: ChainReaderModules) {
+    this.rendered = new RenderedBlocks(options.renderCacheBytes);
+    this.#views = new LRUCache({ max: options.viewCacheEntries });
+    this.#store = modules.store;
+    this.#executor = modules.executor;
+  }
+
+  canonicalHash(number: number): Awaitable<Hex | undefined> {
+    return this.#store.canonicalHash(number);
+  }
+
+  numberOf(hash: Hex): Awaitable<number | undefined> {
+    return this.#store.numberOf(hash);
+  }
+
+  findLogs(query: LogQuery, from: number, to: number): AsyncIterable<LogMatch> {
+    return this.#store.findLogs(query, from, to);
+  }
+
+  view(ref: BlockRef): Awaitable<StateView> {
+    const known = this.#views.get(ref.hash);
+    if (known !== undefined) return known;
+    return andThen(this.#store.header(ref), (header) => {
+      if (header === undefined) throw new HeadError({ code: 'REORGANISED' });
+      const view = this.#executor.view(header);
+      this.#views.set(ref.hash, view);
+      return view;
+    });
+  }
+
+  logs(ref: BlockRef, query: LogQuery): Awaitable<Buffer> {
+    const known = this.rendered.get(ref.hash);
+    if (known !== undefined) return this.#logsJson(known, query);
+    return andThen(this.#store.blockLogs(ref), (logs) => {
+      if (logs === undefined) throw new HeadError({ code: 'REORGANISED' });
+      return this.#logsJson(new RenderedBlock(logs), query);
+    });
+  }
+
+  receipts(ref: BlockRef): Awaitable<Buffer> {
+    const known = this.rendered.get(ref.hash);
+    if (known?.receipts !== undefined) return known.receipts;
+    return andThen(this.#store.receipts(ref), (receipts) => {
+      if (receipts === undefined) throw new HeadError({ code: 'REORGANISED' });
+      const block = known ?? new RenderedBlock(receipts.logs);
+      const json = block.renderReceipts(receipts);
+      this.rendered.keep(block);
+      return json;
+    });
+  }
+
+  #logsJson(block: RenderedBlock, query: LogQuery): Buffer {
+    const json = block.logsJson(query);
+    this.rendered.keep(block);
+    return json;
+  }
+}

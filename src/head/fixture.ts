@@ -1,0 +1,153 @@
+import type { Log } from '../chain/log.ts';
+import type { BlockRef } from '../chain/outcome.ts';
+import type { Receipt } from '../chain/receipt.ts';
+import type { CallRequest, CallResult, StateView } from '../executor/interface.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../store/interface.ts';
+import { createMatcher } from '../store/match.ts';
+import type { ReadableStore } from './chain-reader.ts';
+import { Head } from './head.ts';
+
+/** For tests only: a chain whose content is plain to see, with a state that answers from a function. */
+export class FakeChain implements ReadableStore {
+  readonly blocks: BlockReceipts[] = [];
+  #marks: Partial<Pick<Marks, 'safe' | 'finalized'>> = {};
+
+  /** Adds a block with `logs` logs, one transaction each; `fork` makes its hash differ. */
+  add(logs: number, fork = 0): this {
+    const number = this.blocks.length;
+    const hash: Hex = `0x${fork.toString(16).padStart(32, '0')}${number.toString(16).padStart(32, '0')}`;
+    this.blocks.push(fakeBlock({ number, hash }, logs));
+    return this;
+  }
+
+  /** Takes off the blocks above `number`. */
+  truncate(number: number): this {
+    this.blocks.length = number + 1;
+    return this;
+  }
+
+  mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): this {
+    this.#marks = marks;
+    return this;
+  }
+
+  marks(): Marks {
+    const anchor = this.#ref(0);
+    return {
+      anchor,
+      safe: anchor,
+      finalized: anchor,
+      ...this.#marks,
+      head: this.#ref(this.blocks.length - 1),
+    };
+  }
+
+  canonicalHash(number: number): Hex | undefined {
+    return this.blocks[number]?.logs.hash;
+  }
+
+  numberOf(hash: Hex): number | undefined {
+    return this.blocks.find(({ logs }) => logs.hash === hash)?.logs.number;
+  }
+
+  header(ref: BlockRef): Uint8Array | undefined {
+    return this.#at(ref) === undefined ? undefined : Uint8Array.of(ref.number);
+  }
+
+  receipts(ref: BlockRef): BlockReceipts | undefined {
+    return this.#at(ref);
+  }
+
+  blockLogs(ref: BlockRef): BlockLogs | undefined {
+    return this.#at(ref)?.logs;
+  }
+
+  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, void> {
+    const matches = createMatcher(query);
+    for (let number = from; number <= to; number++) {
+      const block = this.blocks[number]?.logs;
+      if (block === undefined) return;
+      const indexes = Array.from({ length: block.length }, (_, i) => i).filter((i) => matches(block.log(i)));
+      if (indexes.length > 0) yield { block, indexes };
+    }
+  }
+
+  /** A head over this chain whose calls are answered by `call`. */
+  async head(call: FakeCall = () => ({ kind: 'success', output: '0x' })): Promise<Head> {
+    const view = (header: Uint8Array): StateView => fakeView(this.#ref(header[0] ?? 0), call);
+    return Head.open(
+      { renderCacheBytes: 1 << 24, viewCacheEntries: 16 },
+      { store: this, executor: { view } },
+    );
+  }
+
+  #at(ref: BlockRef): BlockReceipts | undefined {
+    const block = this.blocks[ref.number];
+    return block?.logs.hash === ref.hash ? block : undefined;
+  }
+
+  #ref(number: number): BlockRef {
+    const logs = this.blocks[number]?.logs;
+    if (logs === undefined) throw new Error(`no block ${number}`);
+    return { number, hash: logs.hash };
+  }
+}
+
+export type FakeCall = (request: CallRequest, signal?: AbortSignal) => Awaitable<CallResult>;
+
+/** The nonce is the block number, and every slot holds its own key. */
+function fakeView(ref: BlockRef, call: FakeCall): StateView {
+  return {
+    ref,
+    timestamp: ref.number * 12,
+    transactionCount: () => `0x${ref.number.toString(16)}`,
+    storageAt: (_address, slot) => slot,
+    call,
+  };
+}
+
+function fakeBlock(ref: BlockRef, count: number): BlockReceipts {
+  const bytes = (length: number, last: number): Uint8Array => new Uint8Array(length).fill(last, length - 1);
+  const logs = Array.from(
+    { length: count },
+    (_, i): Log => ({
+      transactionIndex: i,
+      address: bytes(20, 0xa0 + (i % 2)),
+      topics: [bytes(32, 1), bytes(32, i % 256)],
+      data: bytes(32, ref.number),
+    }),
+  );
+  const receipts = logs.map(
+    (_, i): Receipt => ({
+      transactionHash: bytes(32, i),
+      type: 2,
+      from: bytes(20, 9),
+      to: bytes(20, 0xa0),
+      contractAddress: undefined,
+      status: 1,
+      root: undefined,
+      gasUsed: 21_000,
+      cumulativeGasUsed: 21_000 * (i + 1),
+      effectiveGasPrice: 7n,
+      bloom: new Uint8Array(256),
+      logCount: 1,
+      extras: [],
+    }),
+  );
+  const log = (index: number): Log => {
+    const found = logs[index];
+    if (found === undefined) throw new RangeError(`no log ${index}`);
+    return found;
+  };
+  return {
+    receipts,
+    logs: {
+      ...ref,
+      timestamp: ref.number * 12,
+      length: count,
+      log,
+      transactionHash: (index) => bytes(32, index),
+    },
+  };
+}

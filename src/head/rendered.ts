@@ -1,0 +1,113 @@
+import { LRUCache } from 'lru-cache';
+import { type Hex, toHex } from '../primitives/hex.ts';
+import type { BlockLogs, BlockReceipts, LogQuery } from '../store/interface.ts';
+import { createMatcher } from '../store/match.ts';
+import { renderLog, renderReceipt } from './json.ts';
+
+/** What a block costs the cache before anything of it is rendered. */
+const BASE_BYTES = 512;
+/** The decoded-on-demand form of a log that the store keeps behind `BlockLogs`. */
+const BYTES_PER_STORED_LOG = 160;
+
+/** Answers to different queries of one block that are kept; a block is mostly asked the same few. */
+const MAX_ANSWERS = 8;
+/** A query with more values than this is not worth a key. */
+const MAX_KEY_VALUES = 8;
+
+/** The JSON of one block's logs and receipts, each piece rendered at most once while it is cached. */
+export class RenderedBlock {
+  readonly logs: BlockLogs;
+  readonly #pieces: (string | undefined)[] = [];
+  readonly #answers = new Map<string, Buffer>();
+  #receipts: Buffer | undefined;
+  #bytes: number;
+
+  constructor(logs: BlockLogs) {
+    this.logs = logs;
+    this.#bytes = BASE_BYTES + logs.length * BYTES_PER_STORED_LOG;
+  }
+
+  /** What this entry holds, roughly. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** JSON of one log. */
+  log(index: number): string {
+    const known = this.#pieces[index];
+    if (known !== undefined) return known;
+    const text = renderLog(this.logs, index);
+    this.#pieces[index] = text;
+    this.#bytes += text.length;
+    return text;
+  }
+
+  /** The JSON array of the logs that answer `query`. */
+  logsJson(query: LogQuery): Buffer {
+    const key = queryKey(query);
+    const known = key === undefined ? undefined : this.#answers.get(key);
+    if (known !== undefined) return known;
+    const matches = createMatcher(query);
+    const texts: string[] = [];
+    for (let index = 0; index < this.logs.length; index++) {
+      if (matches(this.logs.log(index))) texts.push(this.log(index));
+    }
+    const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
+    if (key !== undefined && this.#answers.size < MAX_ANSWERS) {
+      this.#answers.set(key, json);
+      this.#bytes += json.length + key.length;
+    }
+    return json;
+  }
+
+  /** The JSON array of receipts, if it has been rendered before. */
+  get receipts(): Buffer | undefined {
+    return this.#receipts;
+  }
+
+  /** Renders the JSON array of receipts. */
+  renderReceipts({ receipts }: BlockReceipts): Buffer {
+    let next = 0;
+    const texts = receipts.map((receipt, index) => {
+      const logs: string[] = [];
+      for (const end = next + receipt.logCount; next < end; next++) logs.push(this.log(next));
+      return renderReceipt(this.logs, index, receipt, `[${logs.join(',')}]`);
+    });
+    const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
+    this.#receipts = json;
+    this.#bytes += json.length;
+    return json;
+  }
+}
+
+/** Text that two queries share only if they ask the same; undefined for long ones. */
+function queryKey({ addresses, topics }: LogQuery): string | undefined {
+  let values = addresses.length;
+  for (const position of topics) values += position.length;
+  if (values > MAX_KEY_VALUES) return undefined;
+  return [addresses, ...topics].map((position) => position.map(toHex).join()).join(';');
+}
+
+/** Rendered blocks by hash, bounded by bytes: a block never changes, so entries are never stale. */
+export class RenderedBlocks {
+  readonly #cache: LRUCache<Hex, RenderedBlock>;
+  readonly #accounted = new WeakMap<RenderedBlock, number>();
+
+  constructor(maxBytes: number) {
+    this.#cache = new LRUCache({ maxSize: maxBytes, sizeCalculation: (block) => block.bytes });
+  }
+
+  get(hash: Hex): RenderedBlock | undefined {
+    return this.#cache.get(hash);
+  }
+
+  /** Keeps `block`, or accounts for what it has rendered since it was kept. */
+  keep(block: RenderedBlock): void {
+    const size = block.bytes;
+    if (this.#accounted.get(block) === size) return;
+    this.#accounted.set(block, size);
+    // The cache measures an entry only when it is new to it.
+    this.#cache.delete(block.logs.hash);
+    this.#cache.set(block.logs.hash, block);
+  }
+}

@@ -1,0 +1,180 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import type { StateView } from '../executor/interface.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import { type BlockSelector, formatSelector } from '../primitives/block-selector.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { toQuantity } from '../primitives/parse.ts';
+import { StoreError } from '../store/error.ts';
+import type { LogQuery, Marks } from '../store/interface.ts';
+import type { ChainReader } from './chain-reader.ts';
+import { HeadError } from './errors.ts';
+import { RenderedBlock } from './rendered.ts';
+
+/** Matching logs of one block: ascending indexes into `block`. */
+export interface FoundLogs {
+  readonly block: RenderedBlock;
+  readonly indexes: readonly number[];
+}
+
+/** How many resolved block numbers one snapshot remembers. */
+const MAX_RESOLVED = 4_096;
+
+/**
+ * One immutable truth: a confirmed head and all that follows from it. Every answer to one request, or to one
+ * batch, comes from one snapshot. This is the only place that knows what a selector means:
+ *
+ * - `latest`: the confirmed head; `safe`, `finalized`: as the store marks them; `earliest`: the lowest block.
+ * - `pending`: the pre-confirmed block on top of the head. While there is none, its state is the state of
+ *   `latest`, it has no logs, and its receipts are unknown.
+ */
+export class Snapshot {
+  readonly head: BlockRef;
+  readonly #marks: Marks;
+  readonly #reader: ChainReader;
+  readonly #isStale: () => boolean;
+  readonly #resolved = new Map<number, BlockRef>();
+
+  constructor(marks: Marks, reader: ChainReader, isStale: () => boolean) {
+    this.head = marks.head;
+    this.#marks = marks;
+    this.#reader = reader;
+    this.#isStale = isStale;
+  }
+
+  /** Throws when the chain left this snapshot's head, so that nothing read meanwhile is served. */
+  assertCurrent(): void {
+    if (this.#isStale()) throw new HeadError({ code: 'REORGANISED' });
+  }
+
+  /** The confirmed block a selector names, or undefined where this snapshot has none. */
+  blockAt(selector: BlockSelector): Awaitable<BlockRef | undefined> {
+    switch (selector.kind) {
+      case 'tag':
+        return this.#blockAtTag(selector.tag);
+      case 'number':
+        return this.#blockAtNumber(selector.number);
+      case 'hash':
+        return this.#blockAtHash(selector.hash, selector.requireCanonical);
+    }
+  }
+
+  /** The state a selector names. */
+  viewAt(selector: BlockSelector): Awaitable<StateView> {
+    const isPending = selector.kind === 'tag' && selector.tag === 'pending';
+    return andThen(isPending ? this.head : this.blockAt(selector), (ref) => {
+      if (ref === undefined) {
+        throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: formatSelector(selector) });
+      }
+      return this.#reader.view(ref);
+    });
+  }
+
+  /** The JSON array of a block's receipts, or undefined for a block that is not known. */
+  receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
+    return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : this.#reader.receipts(ref)));
+  }
+
+  /** The block number that bounds a range of logs. The pre-confirmed block counts as the one above the head. */
+  logBound(selector: Exclude<BlockSelector, { kind: 'hash' }>): number {
+    if (selector.kind === 'number') return selector.number;
+    switch (selector.tag) {
+      case 'pending':
+        return this.head.number + 1;
+      case 'latest':
+        return this.head.number;
+      case 'safe':
+        return this.#marks.safe.number;
+      case 'finalized':
+        return this.#marks.finalized.number;
+      case 'earliest':
+        return this.#marks.anchor.number;
+    }
+  }
+
+  /** The JSON array of the matching logs of the block with this hash. */
+  logsOf(hash: Hex, query: LogQuery): Awaitable<Buffer> {
+    return andThen(this.#blockAtHash(hash, false), (ref) => {
+      if (ref === undefined) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: hash });
+      return this.#reader.logs(ref, query);
+    });
+  }
+
+  /** The same by number; undefined for the pre-confirmed block while there is none. */
+  logsAt(number: number, query: LogQuery): Awaitable<Buffer | undefined> {
+    if (number === this.head.number + 1) return undefined;
+    return andThen(this.#blockAtNumber(number), (ref) => {
+      if (ref === undefined) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: toQuantity(number) });
+      return this.#reader.logs(ref, query);
+    });
+  }
+
+  /** Matching logs of blocks `from`..`to`, ascending; ends with an error if the chain changed on the way. */
+  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
+    const lowest = this.#marks.anchor.number;
+    if (from < lowest) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: toQuantity(from) });
+    try {
+      for await (const match of this.#reader.findLogs(query, from, Math.min(to, this.head.number))) {
+        const block = this.#reader.rendered.get(match.block.hash) ?? new RenderedBlock(match.block);
+        yield { block, indexes: match.indexes };
+        this.#reader.rendered.keep(block);
+      }
+    } catch (error) {
+      throw asHeadError(error);
+    }
+    const hash = await this.#reader.canonicalHash(this.head.number);
+    if (hash !== this.head.hash) throw new HeadError({ code: 'REORGANISED' });
+  }
+
+  #blockAtTag(tag: Extract<BlockSelector, { kind: 'tag' }>['tag']): BlockRef | undefined {
+    switch (tag) {
+      case 'latest':
+        return this.head;
+      case 'safe':
+        return this.#marks.safe;
+      case 'finalized':
+        return this.#marks.finalized;
+      case 'earliest':
+        return this.#marks.anchor;
+      case 'pending':
+        return undefined;
+    }
+  }
+
+  #blockAtNumber(number: number): Awaitable<BlockRef | undefined> {
+    if (number > this.head.number || number < this.#marks.anchor.number) return undefined;
+    if (number === this.head.number) return this.head;
+    const known = this.#resolved.get(number);
+    if (known !== undefined) return known;
+    return andThen(this.#reader.canonicalHash(number), (hash) => this.#verified(number, hash));
+  }
+
+  #blockAtHash(hash: Hex, requireCanonical: boolean): Awaitable<BlockRef | undefined> {
+    if (hash === this.head.hash) return this.head;
+    return andThen(this.#reader.numberOf(hash), (number) => {
+      if (number === undefined) return undefined;
+      return andThen(this.#blockAtNumber(number), (ref) => {
+        if (ref?.hash === hash) return ref;
+        if (requireCanonical) throw new HeadError({ code: 'NOT_CANONICAL', hash });
+        return undefined;
+      });
+    });
+  }
+
+  /** A hash read by number is of this snapshot's chain only if the head is still the store's at that height. */
+  #verified(number: number, hash: Hex | undefined): Awaitable<BlockRef> {
+    return andThen(this.#reader.canonicalHash(this.head.number), (head) => {
+      if (head !== this.head.hash || hash === undefined) throw new HeadError({ code: 'REORGANISED' });
+      const ref: BlockRef = { number, hash };
+      if (this.#resolved.size >= MAX_RESOLVED) this.#resolved.clear();
+      this.#resolved.set(number, ref);
+      return ref;
+    });
+  }
+}
+
+/** A store that lost the blocks being read says so in its own words. */
+function asHeadError(error: unknown): unknown {
+  return error instanceof StoreError && error.code === 'reorganised'
+    ? new HeadError({ code: 'REORGANISED' }, undefined, { cause: error })
+    : error;
+}

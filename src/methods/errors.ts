@@ -1,0 +1,19 @@
+import { CodedError } from '../primitives/errors.ts';
+import type { Hex } from '../primitives/hex.ts';
+
+/** Why a method cannot answer, beyond bad parameters and unknown blocks. */
+export type MethodErrorType =
+  /** `reason` is the decoded one, and only set where the standard's wording is asked for. */
+  | {
+      readonly code: 'CALL_REVERTED';
+      readonly data: Hex;
+      readonly standard: boolean;
+      readonly reason?: string;
+    }
+  /** An EVM fault, or a call that could not start; the executor words it. */
+  | { readonly code: 'CALL_FAILED'; readonly reason: string }
+  | { readonly code: 'TIME_LIMIT'; readonly what: 'call' | 'query'; readonly milliseconds: number }
+  | { readonly code: 'CANCELLED' }
+  | { readonly code: 'OVERLOADED' };
+
+export class MethodError extends CodedError<MethodErrorType> {}

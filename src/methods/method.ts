@@ -1,0 +1,71 @@
+import type { Snapshot } from '../head/snapshot.ts';
+import { InvalidParamsError } from '../primitives/errors.ts';
+import type { Awaitable } from '../primitives/hex.ts';
+
+/** JSON text that is served as it is: a string, or its UTF-8 bytes where they are kept that way. */
+export type RawJson = string | Buffer;
+
+/** What eth_getLogs may cost on one kind of endpoint. */
+export interface LogLimits {
+  /** `to − from` at most. */
+  readonly maxBlockRange: number;
+  readonly maxResults: number;
+  readonly maxAddresses: number;
+  /** Alternatives at one topic position. */
+  readonly maxTopics: number;
+  readonly maxResponseBytes: number;
+  readonly timeLimitMs: number;
+}
+
+/** What all methods of one listener share. */
+export interface MethodSettings {
+  readonly chainId: bigint;
+  readonly clientVersion: string;
+  /** `--compat execution-apis`: the standard's rules where the contract's part A differs. */
+  readonly compat: boolean;
+  readonly gasCap: bigint;
+  /** The limit the executor applies; here for the words of its error. */
+  readonly callTimeLimitMs: number;
+  readonly logs: LogLimits;
+}
+
+/** What one request runs with. */
+export interface MethodContext {
+  readonly snapshot: Snapshot;
+  readonly settings: MethodSettings;
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** A JSON Schema, as far as the docs and OpenRPC need one. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface ParamDoc {
+  readonly name: string;
+  readonly required: boolean;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+/** One JSON-RPC method: how its parameters are read, what it does, and what its documentation says. */
+export interface Method {
+  readonly name: string;
+  readonly summary: string;
+  /** Rules of the contract that define it. */
+  readonly rules: readonly string[];
+  readonly params: readonly ParamDoc[];
+  readonly result: { readonly name: string; readonly description: string; readonly schema: JsonSchema };
+  handle(params: readonly unknown[], context: MethodContext): Awaitable<RawJson>;
+}
+
+/** Positional parameters of a request, counted as geth counts them. */
+export function checkParamCount(method: Method, params: readonly unknown[]): void {
+  if (params.length > method.params.length) {
+    throw new InvalidParamsError(`too many arguments, want at most ${method.params.length}`);
+  }
+  for (const [index, param] of method.params.entries()) {
+    if (param.required && (params[index] === undefined || params[index] === null)) {
+      throw new InvalidParamsError(`missing value for required argument ${index}`);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { runMethod } from './fixture.ts';
+import { renderMethodDocs } from './method-docs.ts';
+import { createMethods } from './registry.ts';
+
+const methods = createMethods('1.2.3');
+
+const run = (name: string): Promise<unknown> => {
+  const method = methods.get(name);
+  if (method === undefined) throw new Error(`no ${name}`);
+  return runMethod(method, []);
+};
+
+it.each([
+  ['eth_chainId', '0x1'],
+  ['eth_blockNumber', '0x4'],
+  ['net_version', '1'],
+  ['web3_clientVersion', 'chain-query/test'],
+  ['eth_syncing', false],
+  ['op_supportedCapabilities', ['flashblocksv1']],
+])('%s answers %j', async (name, result) => {
+  expect(await run(name)).toEqual(result);
+});
+
+it('rpc.discover describes every method', async () => {
+  const document = (await run('rpc.discover')) as { info: object; methods: { name: string }[] };
+  expect(document.info).toMatchObject({ version: '1.2.3' });
+  expect(document.methods.map(({ name }) => name)).toEqual([...methods.keys()]);
+});
+
+it('the docs page has a section for every method', () => {
+  const page = renderMethodDocs(methods.values());
+  for (const name of methods.keys()) expect(page).toContain(`## ${name}\n`);
+});

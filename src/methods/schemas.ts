@@ -1,0 +1,64 @@
+import type { JsonSchema, ParamDoc } from './method.ts';
+
+export const quantitySchema: JsonSchema = { type: 'string', pattern: '^0x(0|[1-9a-f][0-9a-f]*)$' };
+export const addressSchema: JsonSchema = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
+export const hashSchema: JsonSchema = { type: 'string', pattern: '^0x[0-9a-f]{64}$' };
+export const bytesSchema: JsonSchema = { type: 'string', pattern: '^0x([0-9a-fA-F]{2})*$' };
+const tagSchema: JsonSchema = { enum: ['latest', 'pending', 'safe', 'finalized', 'earliest'] };
+export const boundSchema: JsonSchema = { anyOf: [tagSchema, quantitySchema] };
+
+export const selectorSchema: JsonSchema = {
+  anyOf: [
+    tagSchema,
+    quantitySchema,
+    hashSchema,
+    { type: 'object', properties: { blockNumber: boundSchema }, required: ['blockNumber'] },
+    {
+      type: 'object',
+      properties: { blockHash: hashSchema, requireCanonical: { type: 'boolean' } },
+      required: ['blockHash'],
+    },
+  ],
+};
+
+export const blockParam: ParamDoc = {
+  name: 'block',
+  required: false,
+  description: 'Hex number, tag, block hash or EIP-1898 object. Default: `latest`.',
+  schema: selectorSchema,
+};
+
+export const addressParam: ParamDoc = {
+  name: 'address',
+  required: true,
+  description: 'The account.',
+  schema: addressSchema,
+};
+
+export const logSchema: JsonSchema = {
+  type: 'object',
+  required: [
+    'address',
+    'topics',
+    'data',
+    'blockNumber',
+    'transactionHash',
+    'transactionIndex',
+    'blockHash',
+    'blockTimestamp',
+    'logIndex',
+    'removed',
+  ],
+  properties: {
+    address: addressSchema,
+    topics: { type: 'array', items: hashSchema, maxItems: 4 },
+    data: bytesSchema,
+    blockNumber: quantitySchema,
+    transactionHash: hashSchema,
+    transactionIndex: quantitySchema,
+    blockHash: hashSchema,
+    blockTimestamp: quantitySchema,
+    logIndex: quantitySchema,
+    removed: { type: 'boolean' },
+  },
+};

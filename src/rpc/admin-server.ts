@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Endpoint } from '../config/parsers.ts';
+
+export interface AdminModules {
+  /** Metrics in Prometheus' text format. */
+  readonly metrics: () => Promise<string>;
+}
+
+export interface AdminServer {
+  readonly endpoint: Endpoint;
+  close(): Promise<void>;
+}
+
+/** Starts the listener for whoever runs the node: health and metrics, never for clients (B14). */
+export async function createAdminServer(endpoint: Endpoint, { metrics }: AdminModules): Promise<AdminServer> {
+  const server = createServer({ requestTimeout: 5_000, maxHeaderSize: 16_384 }, (request, response) => {
+    const answer = (status: number, text: string): void => {
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+    };
+    if (request.method !== 'GET') return answer(405, 'method not allowed\n');
+    // A store that is served as it stands is ready as soon as it listens.
+    if (request.url === '/livez' || request.url === '/readyz') return answer(200, 'ok\n');
+    if (request.url !== '/metrics') return answer(404, 'not found\n');
+    metrics().then(
+      (text) => answer(200, text),
+      () => answer(503, 'metrics are not available\n'),
+    );
+  });
+  server.maxConnections = 64;
+  server.listen(endpoint.port, endpoint.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: { host: endpoint.host, port },
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import { HeadError, type HeadErrorType } from '../head/errors.ts';
+import { MethodError, type MethodErrorType } from '../methods/errors.ts';
+import { CodedError, InvalidParamsError, StateUnavailableError } from '../primitives/errors.ts';
+
+/** A JSON-RPC error, and the HTTP status of a response that is nothing but this error. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  /** Hex or other plain text. */
+  readonly data?: string;
+  readonly status?: number;
+}
+
+/** What goes wrong before a method runs. */
+export type RpcErrorType =
+  | { readonly code: 'PARSE_ERROR'; readonly reason: string }
+  | { readonly code: 'INVALID_REQUEST'; readonly reason: string }
+  | { readonly code: 'METHOD_NOT_FOUND'; readonly method: string }
+  | { readonly code: 'METHOD_NOT_PUBLIC'; readonly method: string }
+  | { readonly code: 'RESPONSE_TOO_LARGE'; readonly maxBytes: number }
+  | { readonly code: 'BODY_TOO_LARGE'; readonly maxBytes: number };
+
+export class RpcFailure extends CodedError<RpcErrorType> {}
+
+type ErrorType =
+  | RpcErrorType
+  | HeadErrorType
+  | MethodErrorType
+  | InvalidParamsError['type']
+  | StateUnavailableError['type'];
+
+/** The one mapping from what can go wrong to what a client is told. */
+export function toRpcError(error: unknown): RpcError {
+  if (error instanceof HeadError) return describe(error.type);
+  if (error instanceof MethodError) return describe(error.type);
+  if (error instanceof RpcFailure) return describe(error.type);
+  if (error instanceof InvalidParamsError) return describe(error.type);
+  if (error instanceof StateUnavailableError) return describe(error.type);
+  // Anything else is a fault of the node or what it stands on: its words are for the log, not for the client.
+  return { code: -32002, message: 'resource unavailable' };
+}
+
+/** Whether an error is part of the contract; one that is not belongs in the log. */
+export function isExpected(error: unknown): boolean {
+  return error instanceof CodedError;
+}
+
+function describe(type: ErrorType): RpcError {
+  switch (type.code) {
+    case 'PARSE_ERROR':
+      return { code: -32700, message: type.reason };
+    case 'INVALID_REQUEST':
+      return { code: -32600, message: type.reason };
+    case 'METHOD_NOT_FOUND':
+      return { code: -32601, message: `the method ${type.method} does not exist/is not available` };
+    case 'METHOD_NOT_PUBLIC':
+      return {
+        code: -32004,
+        message: `the method ${type.method} is not available on public endpoints`,
+        status: 403,
+      };
+    case 'INVALID_PARAMS':
+      return { code: -32602, message: type.reason };
+    case 'BLOCK_NOT_FOUND':
+      return { code: -32001, message: `block not found: ${type.block}` };
+    case 'NOT_CANONICAL':
+      return { code: -32001, message: `block not found: ${type.hash} is not canonical` };
+    case 'REORGANISED':
+      return { code: -32002, message: 'resource unavailable: the chain was reorganised during the request' };
+    case 'STATE_UNAVAILABLE':
+      return { code: -32002, message: `resource unavailable: ${type.reason}` };
+    case 'CALL_REVERTED':
+      return {
+        code: type.standard ? 3 : -32000,
+        message: type.reason === undefined ? 'execution reverted' : `execution reverted: ${type.reason}`,
+        data: type.data,
+      };
+    case 'CALL_FAILED':
+      return { code: -32000, message: type.reason };
+    case 'TIME_LIMIT':
+      return {
+        code: -32000,
+        message: `${type.what} exceeded the time limit of ${type.milliseconds / 1000} s`,
+      };
+    case 'CANCELLED':
+      return { code: -32000, message: 'request cancelled' };
+    case 'OVERLOADED':
+      return { code: -32005, message: 'the node is overloaded, try again later', status: 503 };
+    case 'RESPONSE_TOO_LARGE':
+      return { code: -32003, message: `response too large, at most ${type.maxBytes} bytes` };
+    case 'BODY_TOO_LARGE':
+      return { code: -32600, message: `request body too large, at most ${type.maxBytes} bytes`, status: 413 };
+  }
+}

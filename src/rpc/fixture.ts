@@ -1,0 +1,39 @@
+import { type FakeCall, FakeChain } from '../head/fixture.ts';
+import { testSettings } from '../methods/fixture.ts';
+import { createMethods } from '../methods/registry.ts';
+import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+import type { ResponseBody } from './framing.ts';
+
+/** For tests only: a dispatcher over a chain of five blocks with 0, 1, 2, 3 and 4 logs. */
+export async function testDispatcher(
+  options: Partial<DispatcherOptions> = {},
+  chain: FakeChain = new FakeChain().add(0).add(1).add(2).add(3).add(4),
+  call?: FakeCall,
+): Promise<Dispatcher> {
+  return new Dispatcher(
+    {
+      settings: testSettings,
+      maxBatch: 100,
+      maxResponseBytes: 10 << 20,
+      forbidden: new Set(),
+      ...options,
+    },
+    { head: await chain.head(call), methods: createMethods('0.0.0-test') },
+  );
+}
+
+/** Sends text and gives back status and text. */
+export async function ask(
+  dispatcher: Dispatcher,
+  text: string | Buffer,
+): Promise<{ status: number; text: string }> {
+  const body = typeof text === 'string' ? Buffer.from(text) : text;
+  const response = await dispatcher.handle(body, { signal: new AbortController().signal });
+  return { status: response.status, text: textOf(response.body) };
+}
+
+/** A body as one text. */
+export function textOf(body: ResponseBody | undefined): string {
+  if (body === undefined) return '';
+  return typeof body === 'string' ? body : Buffer.concat(body).toString();
+}

@@ -1,0 +1,123 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { Counter, Registry } from 'prom-client';
+import type { Endpoint } from './config/parsers.ts';
+import type { CommandOptions } from './config/table.ts';
+import { NativeExecutor } from './executor/native-executor.ts';
+import { servingOptions } from './executor/options.ts';
+import { Head } from './head/head.ts';
+import { storeLoader } from './ingest/restore.ts';
+import type { MethodSettings } from './methods/method.ts';
+import { createMethods } from './methods/registry.ts';
+import { Dispatcher } from './rpc/dispatcher.ts';
+import { createHttpServer, type HttpServer } from './rpc/http-server.ts';
+import {
+  LISTENERS,
+  type Listener,
+  type ThreadData,
+  type ThreadNews,
+  type ThreadOrder,
+} from './serving-thread-messages.ts';
+import { openLmdbStore } from './store/lmdb/index.ts';
+import { createLogger } from './telemetry/logger.ts';
+
+/** Methods that a public endpoint answers with 403 (A7). */
+const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
+
+/** One thread with its own servers, on the process's shared hot state. */
+async function serve({ options, version, executorId, endpoints }: ThreadData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error('a serving thread is started by the node');
+  const logger = createLogger(options.logLevel);
+  const registry = new Registry();
+  const served = new Counter({
+    name: 'chain_query_requests_total',
+    help: 'Answered calls by method, listener and JSON-RPC error code (0 for a result).',
+    labelNames: ['method', 'listener', 'code'],
+    registers: [registry],
+  });
+  const store = await openLmdbStore({
+    path: options.data,
+    undoWindow: options.undoWindow,
+    mapSizeBytes: options.storeMapSize,
+  });
+  const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: storeLoader(store) });
+  const head = await Head.open(
+    { renderCacheBytes: options.renderCacheBytes, viewCacheEntries: options.historicalViews },
+    { store, executor },
+  );
+  const methods = createMethods(version);
+  const servers: HttpServer[] = [];
+  const bound: Partial<Record<Listener, Endpoint>> = {};
+  for (const listener of LISTENERS) {
+    const endpoint = endpoints[listener];
+    if (endpoint === undefined) continue;
+    const dispatcher = new Dispatcher(
+      {
+        settings: methodSettings(options, listener, executor.chainId, version),
+        maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
+        maxResponseBytes: options.maxResponseBytes,
+        forbidden: listener === 'public' ? NOT_PUBLIC : new Set(),
+      },
+      {
+        head,
+        methods,
+        onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
+        onServed: (method, code = 0) => served.inc({ method, listener, code }),
+      },
+    );
+    const server = await createHttpServer(
+      {
+        ...endpoint,
+        reusePort: true,
+        maxBodyBytes: options.maxBodyBytes,
+        maxConnections: options.maxConnections,
+        maxInFlight: options.maxInFlight,
+        headersTimeoutMs: options.requestTimeoutMs,
+        requestTimeoutMs: options.requestTimeoutMs,
+        keepAliveTimeoutMs: options.requestTimeoutMs,
+        drainTimeoutMs: options.shutdownTimeoutMs,
+        allowAnyOrigin: listener === 'public',
+      },
+      { dispatcher, onFault: (error) => logger.error({ err: error, listener }, 'listener failed') },
+    );
+    servers.push(server);
+    bound[listener] = { host: endpoint.host, port: server.address.port };
+  }
+  const say = (news: ThreadNews): void => port.postMessage(news);
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+    await store.close();
+    port.close();
+  };
+  port.on('message', (order: ThreadOrder) => {
+    if (order.kind === 'close') void close();
+    else void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
+  });
+  say({ kind: 'listening', endpoints: bound });
+}
+
+function methodSettings(
+  options: CommandOptions<'serve'>,
+  listener: Listener,
+  chainId: bigint,
+  version: string,
+): MethodSettings {
+  const isPublic = listener === 'public';
+  return {
+    chainId,
+    clientVersion: `chain-query/v${version}/${process.platform}-${process.arch}/node${process.versions.node}`,
+    compat: options.compat === 'execution-apis',
+    gasCap: BigInt(options.callGasCap),
+    callTimeLimitMs: options.callTimeLimitMs,
+    logs: {
+      maxBlockRange: isPublic ? options.publicLogsRange : options.dedicatedLogsRange,
+      maxResults: isPublic ? options.publicLogsResults : options.dedicatedLogsResults,
+      maxAddresses: options.logsAddresses,
+      maxTopics: options.logsTopics,
+      maxResponseBytes: options.maxResponseBytes,
+      timeLimitMs: options.logsTimeLimitMs,
+    },
+  };
+}
+
+await serve(workerData as ThreadData);

@@ -1,0 +1,24 @@
+/** Why a store refused. `conflict` and `outOfRange` are answers; `full` and `corrupt` need an operator. */
+export type StoreErrorCode =
+  /** A block does not link to the head, or a mark is not canonical. */
+  | 'conflict'
+  /** A block, range or depth that this store does not hold. */
+  | 'outOfRange'
+  /** Blocks that were being read have been taken off the chain; start again. */
+  | 'reorganised'
+  /** The size limit of the store is reached. */
+  | 'full'
+  /** Opened for reading only. */
+  | 'readOnly'
+  /** Stored rows contradict each other. */
+  | 'corrupt';
+
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,225 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { BlockRef, Outcome } from '../../chain/outcome.ts';
+import { decodeReceipts } from '../../chain/receipt-codec.ts';
+import type { StateKey } from '../../chain/state-key.ts';
+import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
+import { StoreError } from '../error.ts';
+import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks, StateEntry, Store } from '../interface.ts';
+import { searchLogs } from './find-logs.ts';
+import { blockKey, numberKey, trailingNumber } from './keys.ts';
+import { readMarks, readOrCreateSeed, readText, writeText } from './meta.ts';
+import { readLogs } from './read-logs.ts';
+import { readState, scanEntries } from './read-state.ts';
+import { openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
+import { createPostingPrefix, type PostingPrefix } from './value-hash.ts';
+import { appendBlocks, moveMarks, revertBlocks } from './write.ts';
+
+export interface LmdbStoreOptions {
+  /** A directory; created if it does not exist. */
+  readonly path: string;
+  /** Blocks that can be taken off the head. */
+  readonly undoWindow?: number;
+  /** Appends are refused once the file is this large. Reserved as address space, not as disk or memory. */
+  readonly mapSizeBytes?: number;
+  /** For another process than the writer's; threads of one process share one environment and open alike. */
+  readonly readOnly?: boolean;
+  /** For throw-away stores: leaves flushing to the operating system. */
+  readonly unsafeNoSync?: boolean;
+}
+
+export const defaultUndoWindow = 256;
+export const defaultMapSizeBytes = 2 ** 40;
+
+/** Opens an embedded store. Several threads may open one path; only one of them may write. */
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
+  const readOnly = options.readOnly ?? false;
+  const limit = options.mapSizeBytes ?? defaultMapSizeBytes;
+  const tables = openTables({
+    path: options.path,
+    mapSizeBytes: limit,
+    readOnly,
+    unsafeNoSync: options.unsafeNoSync ?? false,
+  });
+  const prefix = await createPostingPrefix(readOrCreateSeed(tables, readOnly));
+  return new LmdbStore(tables, prefix, options.undoWindow ?? defaultUndoWindow, limit, readOnly);
+}
+
+/**
+ * Reads are synchronous. Each public read starts a new snapshot: lmdb-js would else go on with one that is up to
+ * a timer's tick old, and a thread told of a new head must see it.
+ */
+export class LmdbStore implements Store {
+  readonly #tables: Tables;
+  readonly #prefix: PostingPrefix;
+  readonly #undoWindow: number;
+  readonly #limit: number;
+  readonly #readOnly: boolean;
+
+  constructor(tables: Tables, prefix: PostingPrefix, undoWindow: number, limit: number, readOnly: boolean) {
+    this.#tables = tables;
+    this.#prefix = prefix;
+    this.#undoWindow = undoWindow;
+    this.#limit = limit;
+    this.#readOnly = readOnly;
+  }
+
+  getMeta(name: string): string | undefined {
+    return readText(this.#snapshot(), name);
+  }
+
+  async setMeta(name: string, value: string): Promise<void> {
+    this.#write((tables) => {
+      writeText(tables, name, value);
+    });
+  }
+
+  async append(outcomes: readonly Outcome[]): Promise<void> {
+    const used = usedBytes(this.#tables);
+    if (used >= this.#limit) {
+      throw new StoreError(
+        'full',
+        `the store holds ${used} bytes and its limit (map size) is ${this.#limit}: raise it`,
+      );
+    }
+    this.#write((tables) => {
+      appendBlocks({ tables, prefix: this.#prefix, undoWindow: this.#undoWindow }, outcomes);
+    });
+  }
+
+  async revertTo(number: number): Promise<void> {
+    this.#write((tables) => {
+      revertBlocks({ tables, prefix: this.#prefix, undoWindow: this.#undoWindow }, number);
+    });
+  }
+
+  async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
+    this.#write((tables) => {
+      moveMarks(tables, marks);
+    });
+  }
+
+  marks(): Marks | undefined {
+    return readMarks(this.#snapshot());
+  }
+
+  canonicalHash(number: number): Hex | undefined {
+    return canonicalHash(this.#snapshot(), number);
+  }
+
+  numberOf(hash: Hex): number | undefined {
+    const key = this.#snapshot().numbers.getBinary(fromHex(hash));
+    return key === undefined ? undefined : trailingNumber(key);
+  }
+
+  header(ref: BlockRef): Uint8Array | undefined {
+    return this.#snapshot().headers.getBinary(blockKey(ref.number, ref.hash));
+  }
+
+  block(ref: BlockRef): Uint8Array | undefined {
+    return this.#snapshot().blocks.getBinary(blockKey(ref.number, ref.hash));
+  }
+
+  receipts(ref: BlockRef): BlockReceipts | undefined {
+    const tables = this.#snapshot();
+    const bytes = tables.receipts.getBinary(blockKey(ref.number, ref.hash));
+    if (bytes === undefined) return undefined;
+    const logs = readLogs(tables, ref.number);
+    if (logs === undefined)
+      throw new StoreError('corrupt', `block ${ref.number} has receipts but no logs row`);
+    return { receipts: decodeReceipts(bytes), logs };
+  }
+
+  blockLogs(ref: BlockRef): BlockLogs | undefined {
+    const logs = readLogs(this.#snapshot(), ref.number);
+    return logs?.hash === ref.hash ? logs : undefined;
+  }
+
+  diffBytes(number: number): Uint8Array | undefined {
+    return this.#snapshot().diffs.getBinary(numberKey(number));
+  }
+
+  /**
+   * Runs in slices, each in a snapshot of its own, so that a slow reader holds none open. The hash of block `to`
+   * stands for all blocks below it: it is checked before each slice, so one answer never mixes two forks.
+   */
+  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, undefined> {
+    if (from > to) return;
+    const tables = this.#snapshot();
+    const marks = readMarks(tables);
+    if (marks === undefined || from < marks.anchor.number || to > marks.head.number) {
+      throw outOfRange(`blocks ${from} to ${to}`, marks);
+    }
+    const stillCanonical = this.#canonicalGuard(to);
+    const search = searchLogs(tables, this.#prefix, query, from, to);
+    for (;;) {
+      const { matches, done } = search.nextSlice();
+      yield* matches;
+      if (done) return;
+      await nextTurn();
+      stillCanonical();
+    }
+  }
+
+  loadState(keys: readonly StateKey[], number: number): (Uint8Array | undefined)[] {
+    const tables = this.#snapshot();
+    const marks = readMarks(tables);
+    if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
+      throw outOfRange(`state of block ${number}`, marks);
+    }
+    return readState(tables, keys, number, marks.anchor.number === 0);
+  }
+
+  async *scanState(number: number): AsyncGenerator<StateEntry, void, undefined> {
+    const marks = readMarks(this.#snapshot());
+    if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
+      throw outOfRange(`state of block ${number}`, marks);
+    }
+    yield* scanEntries(this.#tables, number, this.#canonicalGuard(number));
+  }
+
+  /** Bytes of the file in use. */
+  usedBytes(): number {
+    return usedBytes(this.#tables);
+  }
+
+  /** Bytes of each table. */
+  tableBytes(): Record<string, number> {
+    return tableBytes(this.#snapshot());
+  }
+
+  async close(): Promise<void> {
+    await this.#tables.root.close();
+  }
+
+  #snapshot(): Tables {
+    this.#tables.root.resetReadTxn();
+    return this.#tables;
+  }
+
+  /** Starts a new snapshot and throws when block `number` is not the one it was when the guard was made. */
+  #canonicalGuard(number: number): () => void {
+    const expected = canonicalHash(this.#tables, number);
+    return () => {
+      if (canonicalHash(this.#snapshot(), number) !== expected) {
+        throw new StoreError('reorganised', `block ${number} ${expected} is no longer canonical`);
+      }
+    };
+  }
+
+  #write(change: (tables: Tables) => void): void {
+    if (this.#readOnly) throw new StoreError('readOnly', 'the store is open for reading only');
+    this.#tables.root.transactionSync(() => {
+      change(this.#tables);
+    });
+  }
+}
+
+function canonicalHash(tables: Tables, number: number): Hex | undefined {
+  const hash = tables.canonical.getBinary(numberKey(number));
+  return hash === undefined ? undefined : toHex(hash);
+}
+
+function outOfRange(what: string, marks: Marks | undefined): StoreError {
+  const held = marks === undefined ? 'nothing yet' : `blocks ${marks.anchor.number} to ${marks.head.number}`;
+  return new StoreError('outOfRange', `${what} not available: the store holds ${held}`);
+}

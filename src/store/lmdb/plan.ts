@@ -1,0 +1,67 @@
+/** The postings of one constrained position, as the planner sees them: read in chunks, in ascending order. */
+export interface Lane {
+  /** Alternatives at this position. */
+  readonly values: number;
+  readonly rowsRead: number;
+  readonly bytesRead: number;
+  /** Every row has been read. */
+  readonly exhausted: boolean;
+  /** The last bucket up to which every row has been read; before the first `advance`, below the range. */
+  readonly horizon: number;
+  /** Reads the next chunk. */
+  advance(): void;
+}
+
+/** Chunks each lane may read before the planner settles for an estimate. */
+const raceRounds = 6;
+/** Rough costs in units of decoding one byte of a posting row: estimates, not measured one by one. */
+const bodyCost = 400;
+const seekCost = 300;
+
+/**
+ * Picks the lane whose rows lead the search. Lanes advance in turns and the first to run out is the smallest, which
+ * costs at most a small multiple of reading that lane alone, however large the others are. When none runs out they
+ * are all large, and the one with the fewest bytes a bucket wins.
+ */
+export function chooseDriver<L extends Lane>(lanes: readonly L[], firstBucket: number): L | undefined {
+  const order = lanes.toSorted((a, b) => a.values - b.values);
+  if (order.length <= 1) return order[0];
+  for (let round = 0; round < raceRounds; round++) {
+    for (const lane of order) {
+      lane.advance();
+      if (lane.exhausted) return lane;
+    }
+  }
+  const density = (lane: Lane): number => lane.bytesRead / (lane.horizon - firstBucket + 1);
+  return order.reduce((best, lane) => (density(lane) < density(best) ? lane : best));
+}
+
+/**
+ * Whether to read another lane's row of a bucket to thin out `candidates`, or to let the check of their bodies do
+ * it: a row of a hot value may be longer than all the bodies it could spare.
+ */
+export function worthIntersecting(candidates: number, lane: Lane, bucket: number): boolean {
+  const read = lane.exhausted || bucket <= lane.horizon;
+  const rowBytes = lane.rowsRead === 0 ? 0 : lane.bytesRead / lane.rowsRead;
+  return candidates * bodyCost >= (read ? 0 : lane.values * seekCost) + rowBytes;
+}
+
+/** Intersects ascending lists, in place of the first. */
+export function intersect(places: number[], other: readonly number[]): void {
+  let kept = 0;
+  let at = 0;
+  for (const place of places) {
+    while (at < other.length && (other[at] ?? 0) < place) at++;
+    if (at === other.length) break;
+    if (other[at] === place) places[kept++] = place;
+  }
+  places.length = kept;
+}
+
+/** Sorts the places of several alternatives into one ascending list without repeats. */
+export function union(places: number[]): number[] {
+  const all = Float64Array.from(places).sort();
+  const out: number[] = [];
+  for (const place of all) if (out.at(-1) !== place) out.push(place);
+  return out;
+}

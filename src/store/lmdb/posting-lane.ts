@@ -1,0 +1,192 @@
+import { postingKey, trailingNumber } from './keys.ts';
+import { type Lane, union } from './plan.ts';
+import { bucketBlocks, decodePlaces, placeOf } from './posting-codec.ts';
+import type { Tables } from './tables.ts';
+import { decodeIndexes } from './write-postings.ts';
+
+/** What a lane reads at a time at most, shared by its values; a row that is longer alone is still read. */
+const chunkRows = 256;
+const chunkBytes = 65_536;
+/** The first chunk is small, since most lanes turn out short or unused; each next one is twice as large. */
+const firstChunk = 1 / 16;
+
+/** All that the tables hold of one value in one bucket. */
+interface Row {
+  readonly bucket: number;
+  readonly closed: Uint8Array | undefined;
+  readonly recent: { readonly number: number; readonly value: Uint8Array }[];
+}
+
+interface Cursor {
+  readonly prefix: Uint8Array;
+  /** The first bucket not read yet. */
+  next: number;
+  exhausted: boolean;
+  buffer: Row[];
+}
+
+/**
+ * Postings of one position, merged over its alternatives. Rows are copied out chunk by chunk and no snapshot stays
+ * open between chunks: a row moved from `recent` to `postings` meanwhile is found there, because each chunk starts
+ * at a bucket and looks into both.
+ */
+export class PostingLane implements Lane {
+  readonly values: number;
+  rowsRead = 0;
+  bytesRead = 0;
+  horizon: number;
+  readonly #tables: Tables;
+  readonly #from: number;
+  readonly #to: number;
+  readonly #cursors: Cursor[];
+  /** The part of a whole chunk that the next one has. */
+  #scale = firstChunk;
+  /** Rows up to the horizon that were not taken yet, by ascending bucket. */
+  #ready: Row[][] = [];
+  #taken = 0;
+
+  constructor(tables: Tables, prefixes: readonly Uint8Array[], from: number, to: number) {
+    this.#tables = tables;
+    this.#from = from;
+    this.#to = to;
+    this.values = prefixes.length;
+    const next = Math.floor(from / bucketBlocks);
+    this.horizon = next - 1;
+    this.#cursors = prefixes.map((prefix) => ({ prefix, next, exhausted: false, buffer: [] }));
+  }
+
+  get exhausted(): boolean {
+    return this.horizon === Number.POSITIVE_INFINITY;
+  }
+
+  advance(): void {
+    if (this.exhausted) return;
+    for (const cursor of this.#cursors) {
+      if (!cursor.exhausted && (cursor.buffer.length === 0 || cursor.next - 1 === this.horizon))
+        this.#fetch(cursor);
+    }
+    this.#scale = Math.min(this.#scale * 2, 1);
+    let horizon = Number.POSITIVE_INFINITY;
+    for (const cursor of this.#cursors) if (!cursor.exhausted) horizon = Math.min(horizon, cursor.next - 1);
+    const byBucket = new Map<number, Row[]>();
+    for (const cursor of this.#cursors) {
+      let count = 0;
+      for (const row of cursor.buffer) {
+        if (row.bucket > horizon) break;
+        count++;
+        const rows = byBucket.get(row.bucket);
+        if (rows === undefined) byBucket.set(row.bucket, [row]);
+        else rows.push(row);
+      }
+      if (count > 0) cursor.buffer = cursor.buffer.slice(count);
+    }
+    this.#ready = this.#ready.slice(this.#taken);
+    this.#taken = 0;
+    for (const [, rows] of [...byBucket].sort(([a], [b]) => a - b)) this.#ready.push(rows);
+    this.horizon = horizon;
+  }
+
+  /** The next bucket with rows, and its places within the range; undefined at the end. */
+  next(): { readonly bucket: number; readonly places: number[] } | undefined {
+    for (;;) {
+      const rows = this.#ready[this.#taken];
+      const bucket = rows?.[0]?.bucket;
+      if (rows !== undefined && bucket !== undefined) {
+        this.#taken++;
+        return { bucket, places: this.#decode(rows) };
+      }
+      if (this.exhausted) return undefined;
+      this.advance();
+    }
+  }
+
+  /** Places in one bucket, for ascending buckets only; what lies before is dropped. */
+  placesIn(bucket: number): readonly number[] {
+    if (bucket > this.horizon) this.#seek(bucket);
+    while (bucket > this.horizon) this.advance();
+    for (;;) {
+      const rows = this.#ready[this.#taken];
+      const own = rows?.[0]?.bucket;
+      if (rows === undefined || own === undefined || own > bucket) return [];
+      if (own === bucket) return this.#decode(rows);
+      this.#taken++;
+    }
+  }
+
+  #seek(bucket: number): void {
+    this.#ready = [];
+    this.#taken = 0;
+    for (const cursor of this.#cursors) {
+      cursor.buffer = cursor.buffer.filter((row) => row.bucket >= bucket);
+      if (cursor.next < bucket) cursor.next = bucket;
+    }
+    // A leap says that the search is sparse: start with few rows again.
+    if (bucket > this.horizon + 1) this.#scale = 1 / chunkRows;
+    this.horizon = bucket - 1;
+  }
+
+  #fetch(cursor: Cursor): void {
+    const share = this.#scale / this.values;
+    // Two rows tell a value that occurs once from one that goes on.
+    const rowLimit = Math.max(2, chunkRows * share);
+    const byteLimit = Math.max(1024, chunkBytes * share);
+    let rows = 0;
+    let bytes = 0;
+    const last = Math.floor(this.#to / bucketBlocks);
+    const count = (value: Uint8Array): void => {
+      bytes += value.length;
+      this.bytesRead += value.length;
+    };
+    const full = (): boolean => rows >= rowLimit || bytes >= byteLimit;
+
+    const closed = {
+      start: postingKey(cursor.prefix, cursor.next),
+      end: postingKey(cursor.prefix, last + 1),
+    };
+    for (const { key, value } of this.#tables.postings.getRange(closed)) {
+      const bucket = trailingNumber(key);
+      cursor.buffer.push({ bucket, closed: value, recent: [] });
+      cursor.next = bucket + 1;
+      rows++;
+      count(value);
+      if (full()) break;
+    }
+    let row: Row | undefined;
+    if (!full()) {
+      const start = postingKey(cursor.prefix, cursor.next * bucketBlocks);
+      const end = postingKey(cursor.prefix, this.#to + 1);
+      for (const { key, value } of this.#tables.recent.getRange({ start, end })) {
+        const number = trailingNumber(key);
+        const bucket = Math.floor(number / bucketBlocks);
+        if (row?.bucket !== bucket) {
+          if (full()) break;
+          row = { bucket, closed: undefined, recent: [] };
+          cursor.buffer.push(row);
+          cursor.next = bucket + 1;
+          rows++;
+        }
+        row.recent.push({ number, value });
+        count(value);
+      }
+    }
+    this.rowsRead += rows;
+    if (!full() || cursor.next > last) cursor.exhausted = true;
+  }
+
+  #decode(rows: readonly Row[]): number[] {
+    const places: number[] = [];
+    for (const row of rows) {
+      if (row.closed !== undefined) decodePlaces(row.closed, places);
+      for (const { number, value } of row.recent) {
+        for (const index of decodeIndexes(value)) places.push(placeOf(number, index));
+      }
+    }
+    const bucketStart = (rows[0]?.bucket ?? 0) * bucketBlocks;
+    const sorted = rows.length > 1 ? union(places) : places;
+    if (bucketStart >= this.#from && bucketStart + bucketBlocks - 1 <= this.#to) return sorted;
+    const low = placeOf(Math.max(this.#from, bucketStart), 0);
+    const high =
+      this.#to >= bucketStart + bucketBlocks - 1 ? Number.POSITIVE_INFINITY : placeOf(this.#to + 1, 0);
+    return sorted.filter((place) => place >= low && place < high);
+  }
+}

@@ -1,0 +1,24 @@
+import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
+import { REDACTED_PATHS, redactUrls } from './redact.ts';
+
+export type { Logger } from 'pino';
+
+/** Severity from which lines are written. */
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+/** Makes the process's logger: JSON lines on stderr, because stdout belongs to a command's result. */
+export function createLogger(level: LogLevel, destination: DestinationStream = pino.destination(2)): Logger {
+  const options: LoggerOptions = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    redact: { paths: [...REDACTED_PATHS], censor: '***' },
+    formatters: { level: (label) => ({ level: label }) },
+    hooks: {
+      // Messages, URLs in fields and stack traces alike: the line is the only place that sees them all.
+      streamWrite: redactUrls,
+    },
+    serializers: { err: stdSerializers.errWithCause },
+  };
+  return pino(options, destination);
+}

@@ -1,0 +1,109 @@
+import { parseArgs } from 'node:util';
+import { startOurNode } from '../testbed/node.ts';
+import { sendText } from '../testbed/rpc-client.ts';
+import { matches } from './compare.ts';
+import { documentedDeviations, documentPath } from './deviations.ts';
+import { loadVectors, type Vector } from './vectors.ts';
+
+interface Verdict {
+  readonly vector: Vector;
+  readonly passed: boolean;
+  readonly answers: readonly unknown[];
+}
+
+async function runVectors(url: string, vectors: readonly Vector[]): Promise<readonly Verdict[]> {
+  const verdicts: Verdict[] = [];
+  for (const vector of vectors) {
+    const answers: unknown[] = [];
+    for (const { request } of vector.exchanges) answers.push(await sendText(url, request));
+    const passed = vector.exchanges.every(({ response }, at) =>
+      matches(response, answers[at], vector.shapeOnly),
+    );
+    verdicts.push({ vector, passed, answers });
+  }
+  return verdicts;
+}
+
+function show({ vector, answers }: Verdict): void {
+  vector.exchanges.forEach(({ request, response }, at) => {
+    console.log(`    asked    ${request}`);
+    console.log(`    expected ${JSON.stringify(response)}`);
+    console.log(`    got      ${JSON.stringify(answers[at])}`);
+  });
+}
+
+function row(name: string, outcome: string, note = ''): void {
+  console.log(`  ${name.padEnd(58)} ${outcome.padEnd(8)} ${note}`.trimEnd());
+}
+
+class Tally {
+  passed = 0;
+  failed = 0;
+
+  /** Every vector must pass as its authors wrote it. */
+  strict(verdicts: readonly Verdict[]): void {
+    for (const verdict of verdicts) {
+      row(verdict.vector.name, verdict.passed ? 'pass' : 'FAIL');
+      if (!verdict.passed) show(verdict);
+      this.count(verdict.passed);
+    }
+  }
+
+  /** The documented deviations differ, in the documented way, and nothing else does. */
+  async byContract(verdicts: readonly Verdict[]): Promise<void> {
+    const documented = new Map((await documentedDeviations()).map((entry) => [entry.vector, entry]));
+    for (const verdict of verdicts) {
+      const entry = documented.get(verdict.vector.name);
+      documented.delete(verdict.vector.name);
+      if (entry === undefined) {
+        row(
+          verdict.vector.name,
+          verdict.passed ? 'pass' : 'FAIL',
+          verdict.passed ? '' : 'not a documented deviation',
+        );
+        if (!verdict.passed) show(verdict);
+        this.count(verdict.passed);
+        continue;
+      }
+      const error = (verdict.answers[0] as { error?: { code: number; message: string } }).error;
+      const ours = error === undefined ? 'a result' : `${error.code} ${error.message}`;
+      const asWritten = !verdict.passed && ours === entry.ours;
+      row(verdict.vector.name, asWritten ? 'differs' : 'FAIL', `${entry.rule}: ${ours}`);
+      if (!asWritten) {
+        console.log(`    ${documentPath} says: ${entry.ours}`);
+        show(verdict);
+      }
+      this.count(asWritten);
+    }
+    for (const name of documented.keys()) {
+      row(name, 'FAIL', `listed in ${documentPath}, but there is no such vector`);
+      this.count(false);
+    }
+  }
+
+  private count(passed: boolean): void {
+    if (passed) this.passed += 1;
+    else this.failed += 1;
+  }
+}
+
+const { values } = parseArgs({ options: { url: { type: 'string' } } });
+const vectors = await loadVectors();
+const tally = new Tally();
+if (values.url !== undefined) {
+  console.log(`${vectors.length} vectors against ${values.url}`);
+  tally.strict(await runVectors(values.url, vectors));
+} else {
+  console.log(`with --compat execution-apis: ${vectors.length} vectors, none may differ`);
+  {
+    await using node = await startOurNode(['--compat', 'execution-apis']);
+    tally.strict(await runVectors(node.dedicatedUrl, vectors));
+  }
+  console.log(`by contract: ${vectors.length} vectors, exactly those listed in ${documentPath} differ`);
+  {
+    await using node = await startOurNode();
+    await tally.byContract(await runVectors(node.dedicatedUrl, vectors));
+  }
+}
+console.log(`${tally.passed} passed, ${tally.failed} failed`);
+process.exitCode = tally.failed === 0 ? 0 : 1;

@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Answer, Call } from '../testbed/rpc-client.ts';
+import { kindOf } from './kinds.ts';
+
+/** One request with what both servers said. `asked` is what geth was asked, when the contract gives it another meaning. */
+export interface Exchange {
+  readonly request: Call;
+  readonly geth: Answer;
+  readonly ours: Answer;
+}
+
+/** Results as JSON; errors by code and kind, and reverts by their data too. */
+export function agree(geth: Answer, ours: Answer): boolean {
+  if ('error' in geth && 'error' in ours) {
+    const kind = kindOf(geth.error);
+    if (geth.error.code !== ours.error.code || kind !== kindOf(ours.error)) return false;
+    return (
+      kind !== 'revert' || (geth.error.data === ours.error.data && geth.error.message === ours.error.message)
+    );
+  }
+  return 'result' in geth && 'result' in ours && isDeepStrictEqual(geth.result, ours.result);
+}
+
+/** A wrong answer, wrong in one small way, that no comparison may let through. */
+export function spoil(answer: Answer): Answer {
+  if ('error' in answer)
+    return { error: { ...answer.error, code: answer.error.code + 1, message: 'spoilt' } };
+  return { result: spoilResult(answer.result) };
+}
+
+function spoilResult(result: unknown): unknown {
+  if (result === null) return [];
+  if (Array.isArray(result)) return result.length === 0 ? null : result.slice(0, -1);
+  if (typeof result !== 'string') return null;
+  const last = result.at(-1);
+  return `${result.slice(0, -1)}${last === '0' ? '1' : '0'}`;
+}

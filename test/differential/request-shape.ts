@@ -1,0 +1,33 @@
+import type { Call } from '../testbed/rpc-client.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function asFields(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+}
+
+export function paramsOf(request: Call): readonly unknown[] {
+  return Array.isArray(request.params) ? request.params : [];
+}
+
+/** Where a method has its block selector; -1 for eth_getLogs, whose filter holds two. */
+export function blockIndex(method: string): number {
+  return (
+    { eth_getStorageAt: 2, eth_getTransactionCount: 1, eth_call: 1, eth_getBlockReceipts: 0 }[method] ?? -1
+  );
+}
+
+export function withParam(request: Call, at: number, value: unknown): Call {
+  const params = [...paramsOf(request)];
+  params[at] = value;
+  return { ...request, params };
+}
+
+/** Whether any field or element at any depth is as `test` says. */
+export function holds(request: Call, test: (key: string, value: unknown) => boolean): boolean {
+  const search = (value: unknown): boolean =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([key, inner]) => test(key, inner) || search(inner));
+  return search(request.params);
+}

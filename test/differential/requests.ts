@@ -1,0 +1,127 @@
+import type { Call } from '../testbed/rpc-client.ts';
+import { callParams } from './calls.ts';
+import type { Corpus } from './corpus.ts';
+import { mutate } from './mutate.ts';
+import { anyAddress } from './programs.ts';
+import { Random } from './random.ts';
+import { blockNumber, selector, tag } from './selectors.ts';
+
+function checksummed(random: Random, address: string): string {
+  // Not a real checksum: servers must not care about the case of hex.
+  return random.chance(0.1)
+    ? `0x${address.slice(2).replace(/[a-f]/g, (digit) => (random.chance(0.5) ? digit.toUpperCase() : digit))}`
+    : address;
+}
+
+function storageKey(random: Random, corpus: Corpus): unknown {
+  const slot = random.pick(corpus.slots);
+  return random.weighted<unknown>([
+    [10, () => slot],
+    [4, () => `0x${BigInt(slot).toString(16)}`],
+    [2, () => random.hex(random.between(1, 32))],
+    [1, () => random.hex(random.between(1, 32)).slice(0, -1)],
+    [
+      2,
+      () =>
+        random.pick<unknown>([
+          '0x',
+          '',
+          'x',
+          '0xzz',
+          `${slot}0`,
+          `${slot}00`,
+          slot.slice(2),
+          slot.toUpperCase(),
+          1,
+          null,
+          [],
+          '0x 1',
+        ]),
+    ],
+  ]);
+}
+
+function topicFilter(random: Random, corpus: Corpus): unknown {
+  const topic = (): string => (random.chance(0.85) ? random.pick(corpus.topics) : random.hex(32));
+  const position = (): unknown =>
+    random.weighted<unknown>([
+      [4, () => null],
+      [5, topic],
+      [4, () => random.list(random.below(4), topic)],
+      [1, () => [null, topic()]],
+      [1, () => [topic(), null]],
+    ]);
+  return random.list(random.pick([0, 1, 1, 2, 2, 3, 4, 5]), position);
+}
+
+function logFilter(random: Random, corpus: Corpus): Record<string, unknown> {
+  const filter: Record<string, unknown> = {};
+  const bound = (): unknown =>
+    random.weighted<unknown>([
+      [12, () => blockNumber(random, corpus)],
+      [5, () => tag(random)],
+      [1, () => `0x${(corpus.head + random.between(1, 10)).toString(16)}`],
+      [1, () => null],
+    ]);
+  const emitter = (): string =>
+    checksummed(random, random.chance(0.8) ? random.pick(corpus.emitters) : anyAddress(random, corpus));
+  if (random.chance(0.25)) {
+    filter['blockHash'] = random.chance(0.9) ? random.pick(corpus.hashes) : random.hex(32);
+    if (random.chance(0.15)) filter['fromBlock'] = bound();
+    if (random.chance(0.1)) filter['toBlock'] = bound();
+  } else {
+    const [from, to] = random.list(2, () => random.below(corpus.head + 1)).toSorted((a, b) => a - b);
+    if (random.chance(0.6)) {
+      Object.assign(filter, {
+        fromBlock: `0x${(from ?? 0).toString(16)}`,
+        toBlock: `0x${(to ?? 0).toString(16)}`,
+      });
+    } else {
+      if (random.chance(0.8)) filter['fromBlock'] = bound();
+      if (random.chance(0.8)) filter['toBlock'] = bound();
+    }
+  }
+  if (random.chance(0.4))
+    filter['address'] = random.chance(0.5) ? emitter() : random.list(random.below(4), emitter);
+  if (random.chance(0.01)) filter['address'] = Array(random.pick([1000, 1001])).fill(emitter());
+  if (random.chance(0.6)) filter['topics'] = topicFilter(random, corpus);
+  if (random.chance(0.02)) filter['limit'] = 5;
+  return filter;
+}
+
+async function goodParams(random: Random, corpus: Corpus, method: string): Promise<unknown[]> {
+  const address = (): string => checksummed(random, anyAddress(random, corpus));
+  const block = (): unknown[] => (random.chance(0.93) ? [selector(random, corpus)] : []);
+  switch (method) {
+    case 'eth_call':
+      return callParams(random, corpus);
+    case 'eth_getLogs':
+      return [logFilter(random, corpus)];
+    case 'eth_getBlockReceipts':
+      return [selector(random, corpus)];
+    case 'eth_getStorageAt': {
+      const known = random.pick(corpus.filled);
+      return random.chance(0.5)
+        ? [known.address, known.slot, ...block()]
+        : [address(), storageKey(random, corpus), ...block()];
+    }
+    default:
+      return [address(), ...block()];
+  }
+}
+
+/** Request number `index` of a run: the same for the same seed and chain, whatever came before it. */
+export async function makeRequest(seed: number, index: number, corpus: Corpus): Promise<Call> {
+  const random = new Random(seed, index);
+  const method = random.weighted([
+    [50, () => 'eth_call'],
+    [18, () => 'eth_getLogs'],
+    [12, () => 'eth_getStorageAt'],
+    [10, () => 'eth_getTransactionCount'],
+    [10, () => 'eth_getBlockReceipts'],
+  ]);
+  const params = await goodParams(random, corpus, method);
+  // What JSON cannot say must not be in the request that is reported.
+  const plain = JSON.parse(JSON.stringify(params)) as unknown[];
+  return { method, params: random.chance(0.1) ? mutate(random, plain) : plain };
+}

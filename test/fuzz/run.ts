@@ -1,0 +1,149 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import fc from 'fast-check';
+import { testDispatcher, textOf } from '../../src/rpc/fixture.ts';
+import { startOurNode } from '../testbed/node.ts';
+import { anyBody } from './bodies.ts';
+import { findEchoFault, findFault } from './well-formed.ts';
+
+/** `npm run test:fuzz -- --seed N` repeats a run; `--bodies` and `--http` set how many bodies go which way. */
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
+    bodies: { type: 'string', default: '100000' },
+    http: { type: 'string', default: '12000' },
+  },
+});
+const seed = Number(values.seed);
+const overHttp = Number(values.http);
+const direct = Number(values.bodies) - overHttp;
+
+const ANSWER_MS = 20_000;
+const CONNECTIONS = 16;
+const MAX_GROWTH_BYTES = 400 * 2 ** 20;
+/** The generator's own garbage included. */
+const MAX_OWN_BYTES = 2 ** 30;
+const CHUNK = 1_000;
+
+let passed = 0;
+let failed = 0;
+
+function judge(body: Buffer, status: number, text: string): void {
+  const fault = findFault(status, text) ?? (status === 503 ? undefined : findEchoFault(body, text));
+  if (fault === undefined) {
+    passed++;
+    return;
+  }
+  fail(body, `${fault}: ${text.slice(0, 300)}`);
+}
+
+function fail(body: Buffer, why: string): void {
+  failed++;
+  if (failed <= 20)
+    console.log(`  FAIL ${why}\n       body ${JSON.stringify(body.subarray(0, 400).toString('latin1'))}`);
+}
+
+/** Bodies in chunks, each from a seed of its own: memory holds one chunk, and a chunk can be had again. */
+function* chunks(count: number, first: number): Generator<readonly Buffer[]> {
+  for (let done = 0; done < count; done += CHUNK) {
+    yield fc.sample(anyBody, { seed: seed + first + done, numRuns: Math.min(CHUNK, count - done) });
+  }
+}
+
+function within<T>(work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+}
+
+/** Straight into the framing, over a small made-up chain. */
+async function fuzzFraming(): Promise<void> {
+  const dispatcher = await testDispatcher({ forbidden: new Set(['eth_getBlockReceipts']) });
+  const caller = { signal: new AbortController().signal };
+  for (const bodies of chunks(direct, 0)) {
+    for (const body of bodies) {
+      try {
+        const response = await within(Promise.resolve(dispatcher.handle(body, caller)));
+        judge(body, response.status, textOf(response.body));
+      } catch (error) {
+        fail(body, String(error));
+      }
+    }
+  }
+}
+
+/** Over HTTP, against a real node with the official chain. */
+async function fuzzNode(): Promise<void> {
+  await using node = await startOurNode();
+  let crashed = false;
+  let finished = false;
+  void node.running.exited.then((code) => {
+    if (finished) return;
+    crashed = true;
+    console.log(`  the node ended with ${code}:\n${node.running.output()}`);
+  });
+  let settled: number | undefined;
+  let peak = 0;
+  let sent = 0;
+  for (const bodies of chunks(overHttp, direct)) {
+    if (crashed) break;
+    const queue = [...bodies];
+    const lane = async (): Promise<void> => {
+      for (let body = queue.pop(); body !== undefined; body = queue.pop()) {
+        await post(sent++ % 2 === 0 ? node.publicUrl : node.dedicatedUrl, body);
+      }
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+    const bytes = residentBytes(node.running.pid);
+    // The first chunks warm up compilers and caches.
+    if (sent >= Math.min(3 * CHUNK, overHttp)) settled ??= bytes;
+    peak = Math.max(peak, bytes);
+  }
+  finished = true;
+  const growth = peak - (settled ?? peak);
+  const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
+  console.log(`memory of the node: ${mib(settled ?? peak)} after warming up, ${mib(peak)} at most`);
+  if (crashed || growth > MAX_GROWTH_BYTES) failed++;
+}
+
+async function post(url: string, body: Buffer): Promise<void> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Uint8Array(body),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    judge(body, response.status, await response.text());
+  } catch (error) {
+    fail(body, String(error));
+  }
+}
+
+/** Resident memory of a process group: the script runner and the node it runs. */
+function residentBytes(group: number): number {
+  let pages = 0;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      // After the name in brackets: state, parent, group, … and resident pages as field 22 of what is left.
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      if (Number(fields[2]) === group) pages += Number(fields[21]);
+    } catch {
+      // It ended while we were looking.
+    }
+  }
+  return pages * 4_096;
+}
+
+console.log(`fuzzing with --seed ${seed}: ${direct} bodies into the framing, ${overHttp} over HTTP`);
+const start = performance.now();
+await fuzzFraming();
+console.log(`framing done after ${Math.round((performance.now() - start) / 1000)} s`);
+const { rss } = process.memoryUsage();
+console.log(`memory of this process: ${Math.round(rss / 2 ** 20)} MiB`);
+if (rss > MAX_OWN_BYTES) failed++;
+if (overHttp > 0) await fuzzNode();
+console.log(`took ${Math.round((performance.now() - start) / 1000)} s, seed ${seed}`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

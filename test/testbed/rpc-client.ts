@@ -1,0 +1,79 @@
+/** What a server said about one request. `data` is only there when the server sent it. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type Answer = { readonly result: unknown } | { readonly error: RpcError };
+
+export interface Call {
+  readonly method: string;
+  readonly params?: unknown;
+}
+
+interface Entry {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: RpcError;
+}
+
+async function post(
+  url: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  }).catch((cause: unknown) => {
+    throw new Error(`${url} did not answer`, { cause });
+  });
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Error(`${url} answered ${response.status} with what is not JSON: ${text.slice(0, 300)}`, {
+      cause,
+    });
+  }
+}
+
+function toAnswer(entry: Entry): Answer {
+  return entry.error === undefined ? { result: entry.result } : { error: entry.error };
+}
+
+/** Sends raw JSON text and gives the parsed response, so that what is sent can be anything at all. */
+export function sendText(url: string, body: string): Promise<unknown> {
+  return post(url, body);
+}
+
+/** One batch; answers come back in the order of the calls whatever order the server chose. */
+export async function sendBatch(url: string, calls: readonly Call[]): Promise<readonly Answer[]> {
+  const body = JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call })));
+  const entries = await post(url, body);
+  if (!Array.isArray(entries)) throw new Error(`${url} answered a batch with ${JSON.stringify(entries)}`);
+  const byId = new Map(entries.map((entry: Entry) => [entry.id, toAnswer(entry)]));
+  return calls.map((call, id) => {
+    const answer = byId.get(id);
+    if (answer === undefined) throw new Error(`${url} left out ${JSON.stringify(call)}`);
+    return answer;
+  });
+}
+
+export async function send(
+  url: string,
+  call: Call,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const entry = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, ...call }), headers);
+  return toAnswer(entry as Entry);
+}
+
+/** The result of a call that must succeed. */
+export async function request<T>(url: string, method: string, params: readonly unknown[] = []): Promise<T> {
+  const answer = await send(url, { method, params });
+  if ('error' in answer) throw new Error(`${method} failed: ${JSON.stringify(answer.error)}`);
+  return answer.result as T;
+}

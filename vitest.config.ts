@@ -1,0 +1,31 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    // A test that passes only on a second try is a bug report.
+    retry: 0,
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: [
+            'src/**/*.test.ts',
+            'scripts/**/*.test.ts',
+            'test/architecture/**/*.test.ts',
+            'test/testbed/**/*.test.ts',
+          ],
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          // Each file starts real nodes; two cores carry one set of them.
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
