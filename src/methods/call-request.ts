@@ -118,6 +118,11 @@ function parseAccessList(value: unknown, where: string): AccessList {
   });
 }
 
+/** geth keeps one byte of it: what does not recover is an authorization that is skipped, not an error. */
+function lowByte(quantity: Hex): Hex {
+  return `0x${(BigInt(quantity) & 0xffn).toString(16)}`;
+}
+
 function parseAuthorizations(value: unknown, where: string): AuthorizationList {
   return parseArray(value, where).map((item, i) => {
     const at = `${where}[${i}]`;
@@ -126,7 +131,7 @@ function parseAuthorizations(value: unknown, where: string): AuthorizationList {
       chainId: uint256(chainId, `${at}: chainId`),
       address: parseAddress(address, `${at}: address`),
       nonce: uint64(nonce, `${at}: nonce`),
-      yParity: uint64(yParity, `${at}: yParity`),
+      yParity: lowByte(uint64(yParity, `${at}: yParity`)),
       r: uint256(r, `${at}: r`),
       s: uint256(s, `${at}: s`),
     };

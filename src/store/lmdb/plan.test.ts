@@ -30,6 +30,10 @@ class FakeLane implements Lane {
     return this.exhausted ? Number.POSITIVE_INFINITY : this.rowsRead - 1;
   }
 
+  isShorterThan(limit: number): boolean {
+    return this.#rows < limit;
+  }
+
   advance(): void {
     this.advances++;
     this.rowsRead = Math.min(this.#rows, this.rowsRead + 10);
@@ -58,6 +62,15 @@ describe(`planner (seed ${seed})`, () => {
     const rare = new FakeLane(2, 3);
     expect(chooseDriver([list, rare], 0)).toBe(rare);
     expect(list.advances).toBe(0);
+  });
+
+  it('reads no other lane at all beside one of a few rows', () => {
+    const hot = new FakeLane(1_000_000, 4000);
+    const rare = new FakeLane(3, 3);
+    expect(chooseDriver([hot, rare], 0)).toBe(rare);
+    expect(hot.advances).toBe(0);
+    expect(worthIntersecting(3, hot, 0)).toBe(false);
+    expect(worthIntersecting(100, hot, 0)).toBe(true);
   });
 
   it('drives by the thinnest of lanes that are all long', () => {

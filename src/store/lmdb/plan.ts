@@ -8,15 +8,22 @@ export interface Lane {
   readonly exhausted: boolean;
   /** The last bucket up to which every row has been read; before the first `advance`, below the range. */
   readonly horizon: number;
+  /** Whether there are fewer than `limit` rows in all; looks at no more than that many. */
+  isShorterThan(limit: number): boolean;
   /** Reads the next chunk. */
   advance(): void;
 }
+
+/** A lane this short leads the search without a race. */
+const shortRows = 8;
 
 /** Chunks each lane may read before the planner settles for an estimate. */
 const raceRounds = 6;
 /** Rough costs in units of decoding one byte of a posting row: estimates, not measured one by one. */
 const bodyCost = 400;
 const seekCost = 300;
+/** A row of a lane of which nothing was read: it lost the race, so it is likely long. */
+const unknownRowBytes = 8_192;
 
 /**
  * Picks the lane whose rows lead the search. Lanes advance in turns and the first to run out is the smallest, which
@@ -26,6 +33,9 @@ const seekCost = 300;
 export function chooseDriver<L extends Lane>(lanes: readonly L[], firstBucket: number): L | undefined {
   const order = lanes.toSorted((a, b) => a.values - b.values);
   if (order.length <= 1) return order[0];
+  // Rows of recent blocks come a bucket at a time, so that even one step of a race against a hot value costs.
+  const short = order.find((lane) => lane.values <= shortRows && lane.isShorterThan(shortRows));
+  if (short !== undefined) return short;
   for (let round = 0; round < raceRounds; round++) {
     for (const lane of order) {
       lane.advance();
@@ -42,7 +52,7 @@ export function chooseDriver<L extends Lane>(lanes: readonly L[], firstBucket: n
  */
 export function worthIntersecting(candidates: number, lane: Lane, bucket: number): boolean {
   const read = lane.exhausted || bucket <= lane.horizon;
-  const rowBytes = lane.rowsRead === 0 ? 0 : lane.bytesRead / lane.rowsRead;
+  const rowBytes = lane.rowsRead === 0 ? unknownRowBytes : lane.bytesRead / lane.rowsRead;
   return candidates * bodyCost >= (read ? 0 : lane.values * seekCost) + rowBytes;
 }
 

@@ -59,6 +59,24 @@ export class PostingLane implements Lane {
     return this.horizon === Number.POSITIVE_INFINITY;
   }
 
+  isShorterThan(limit: number): boolean {
+    let left = limit;
+    for (const { prefix } of this.#cursors) {
+      const last = Math.floor(this.#to / bucketBlocks) + 1;
+      const start = postingKey(prefix, Math.floor(this.#from / bucketBlocks));
+      left -= this.#tables.postings.getKeysCount({ start, end: postingKey(prefix, last), limit: left });
+      if (left <= 0) return false;
+      const recent = {
+        start: postingKey(prefix, this.#from),
+        end: postingKey(prefix, this.#to + 1),
+        limit: left,
+      };
+      left -= this.#tables.recent.getKeysCount(recent);
+      if (left <= 0) return false;
+    }
+    return true;
+  }
+
   advance(): void {
     if (this.exhausted) return;
     for (const cursor of this.#cursors) {
