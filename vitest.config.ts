@@ -18,6 +18,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'scenarios',
+          include: ['test/scenarios/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 60_000,

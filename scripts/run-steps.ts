@@ -37,9 +37,11 @@ const CHECK: readonly Step[] = [
 ];
 const LONG: readonly Step[] = [
   { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
+  { name: 'scenarios', command: 'npm run -s test:scenarios', tests: true },
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
   { name: 'differential', command: 'npm run -s test:differential', tests: true },
   { name: 'fuzz', command: 'npm run -s test:fuzz', tests: true },
+  { name: 'front', command: 'npm run -s test:front', tests: true },
   { name: 'crash', command: 'npm run -s test:crash', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { Counter, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
 import { NativeExecutor } from './executor/native-executor.ts';
@@ -19,6 +19,7 @@ import {
 } from './serving-thread-messages.ts';
 import { openLmdbStore } from './store/lmdb/index.ts';
 import { createLogger } from './telemetry/logger.ts';
+import { RequestCounter } from './telemetry/request-counter.ts';
 
 /** Methods that a public endpoint answers with 403 (A7). */
 const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
@@ -29,12 +30,7 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
   if (port === null) throw new Error('a serving thread is started by the node');
   const logger = createLogger(options.logLevel);
   const registry = new Registry();
-  const served = new Counter({
-    name: 'chain_query_requests_total',
-    help: 'Answered calls by method, listener and JSON-RPC error code (0 for a result).',
-    labelNames: ['method', 'listener', 'code'],
-    registers: [registry],
-  });
+  const requests = new RequestCounter(registry);
   const store = await openLmdbStore({
     path: options.data,
     undoWindow: options.undoWindow,
@@ -62,12 +58,13 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
         head,
         methods,
         onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
-        onServed: (method, code = 0) => served.inc({ method, listener, code }),
+        onServed: requests.of(listener),
       },
     );
     const server = await createHttpServer(
       {
         ...endpoint,
+        front: options.httpFront,
         reusePort: true,
         maxBodyBytes: options.maxBodyBytes,
         maxConnections: options.maxConnections,
@@ -75,7 +72,8 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
         headersTimeoutMs: options.requestTimeoutMs,
         requestTimeoutMs: options.requestTimeoutMs,
         keepAliveTimeoutMs: options.requestTimeoutMs,
-        drainTimeoutMs: options.shutdownTimeoutMs,
+        // The main thread keeps the time: past it the process ends, and says that requests were cut off.
+        drainTimeoutMs: 2 * options.shutdownTimeoutMs,
         allowAnyOrigin: listener === 'public',
       },
       { dispatcher, onFault: (error) => logger.error({ err: error, listener }, 'listener failed') },

@@ -30,6 +30,6 @@ const exitCode = await dispatch({
   },
 });
 
-// After a signal, whatever did not drain in time must not keep the process.
-if (shutdown.signal.aborted) process.exit(exitCode);
+// After a signal or a failure, whatever did not end in time must not keep the process.
+if (shutdown.signal.aborted || exitCode !== 0) process.exit(exitCode);
 process.exitCode = exitCode;

@@ -103,6 +103,14 @@ export const OPTIONS = {
     default: 'none',
     doc: 'With `execution-apis`, the few rules where this service differs from the standard follow the standard.',
   },
+  httpFront: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'FRONT',
+    parse: oneOf('hybrid', 'node'),
+    default: 'hybrid',
+    doc: 'With `hybrid`, plain requests are read straight off the socket; with `node`, all by node:http. The answers are the same.',
+  },
   maxConnections: {
     group: 'Requests',
     commands: SERVE,

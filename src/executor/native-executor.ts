@@ -97,6 +97,8 @@ export class NativeExecutor implements Executor {
   }
 
   revertTo(number: number): void {
+    // The addon would read what is no number as 0, and take off everything.
+    if (!Number.isSafeInteger(number)) throw new RangeError(`${number} is not a block number`);
     this.#chain.revertTo(number);
   }
 

@@ -6,7 +6,12 @@ import type { ViewOptions } from './state-view.ts';
 export type ExecutorSettings = Pick<Options, 'undoWindow' | 'hotStateEntries' | 'codeCacheBytes'>;
 type CallSettings = Pick<
   Options,
-  'callInlineSteps' | 'callTimeLimitMs' | 'callPoolThreads' | 'callPoolQueue' | 'historicalViews'
+  | 'callInlineSteps'
+  | 'callTimeLimitMs'
+  | 'callPoolThreads'
+  | 'callPoolQueue'
+  | 'callGasCap'
+  | 'historicalViews'
 >;
 
 /** Limits for executing blocks; calls are not expected, and get the least. */
@@ -23,12 +28,19 @@ export function blockOptions(options: ExecutorSettings): NativeOptions & ViewOpt
   };
 }
 
+/** The least a call pays for a slot it has not touched, by an access list; what it can read is bounded by it. */
+const GAS_PER_SLOT = 1_900;
+
 /** Limits for serving calls. */
 export function servingOptions(options: ExecutorSettings & CallSettings): NativeOptions & ViewOptions {
   return {
     ...blockOptions(options),
-    // Views below the window share one budget with hot state.
-    viewEntries: Math.max(1_024, Math.floor(options.hotStateEntries / options.historicalViews)),
+    // Views below the window share one budget with hot state; but one call must fit into its view, or it would
+    // push out its own first reads and never be complete.
+    viewEntries: Math.max(
+      Math.ceil(options.callGasCap / GAS_PER_SLOT),
+      Math.floor(options.hotStateEntries / options.historicalViews),
+    ),
     poolThreads: options.callPoolThreads,
     poolQueue: options.callPoolQueue,
     callInlineSteps: options.callInlineSteps,

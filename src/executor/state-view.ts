@@ -19,6 +19,8 @@ const MAX_REOPENS = 8;
 
 type Answer = string;
 type Ask = (view: NativeView) => Awaitable<Answer>;
+/** Asked before each further run; an answer ends it. Within a run the native core watches for itself. */
+type Stop = () => Answer | undefined;
 
 /** State after one block, on the native core: runs, loads what was missing, and runs again. */
 export class NativeStateView implements StateView {
@@ -58,18 +60,27 @@ export class NativeStateView implements StateView {
     const { from, to, gas, data, ...rest } = request;
     const options = isEmpty(rest) ? undefined : JSON.stringify(rest);
     const { callInlineSteps, callTimeLimitMs } = this.#options;
-    const inline = this.#ask((view) => view.call(from, to, gas, data, options, callInlineSteps));
+    // The clock starts when it is first looked at: most calls end in their first run and never do.
+    let deadline: number | undefined;
+    const millisecondsLeft = (): number => {
+      deadline ??= performance.now() + callTimeLimitMs;
+      return Math.max(0, Math.ceil(deadline - performance.now()));
+    };
+    const stop: Stop = () => {
+      if (signal?.aborted === true) return 'c';
+      return millisecondsLeft() === 0 ? 't' : undefined;
+    };
+    const inline = this.#ask((view) => view.call(from, to, gas, data, options, callInlineSteps), stop);
     return andThen(inline, (answer) => {
       if (answer !== 'b') return callResult(answer);
-      const deadline = performance.now() + callTimeLimitMs;
+      if (signal?.aborted === true) return { kind: 'cancelled' };
       const cancel = new native.NativeCancel();
       const onAbort = (): void => cancel.cancel();
-      if (signal?.aborted === true) return { kind: 'cancelled' };
       signal?.addEventListener('abort', onAbort, { once: true });
-      const pooled = this.#ask((view) => {
-        const left = Math.max(0, Math.ceil(deadline - performance.now()));
-        return view.callPooled(from, to, gas, data, options, left, cancel);
-      });
+      const pooled = this.#ask(
+        (view) => view.callPooled(from, to, gas, data, options, millisecondsLeft(), cancel),
+        stop,
+      );
       return Promise.resolve(pooled)
         .then(callResult)
         .finally(() => signal?.removeEventListener('abort', onAbort));
@@ -77,29 +88,38 @@ export class NativeStateView implements StateView {
   }
 
   /** Asks until nothing is missing. Synchronous as long as everything is in memory. */
-  #ask(ask: Ask): Awaitable<Answer> {
-    return andThen(ask(this.#view), (answer) => (isFinal(answer) ? answer : this.#askAgain(ask, answer)));
+  #ask(ask: Ask, stop?: Stop): Awaitable<Answer> {
+    const view = this.#view;
+    return andThen(ask(view), (answer) =>
+      isFinal(answer) ? answer : this.#askAgain(ask, { view, answer }, stop),
+    );
   }
 
-  async #askAgain(ask: Ask, first: Answer): Promise<Answer> {
-    let answer = first;
+  async #askAgain(
+    ask: Ask,
+    first: { readonly view: NativeView; readonly answer: Answer },
+    stop: Stop | undefined,
+  ): Promise<Answer> {
+    let { view, answer } = first;
     let reopens = 0;
-    for (let round = 0; round < MAX_ROUNDS && !isFinal(answer); round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       if (answer === 'o') {
         if (++reopens > MAX_REOPENS) throw new StateUnavailableError('the block keeps leaving memory');
-        this.#view = native.NativeView.open(this.#chain, this.#header);
+        // Another call may have opened it again meanwhile, and loaded what this one needs too.
+        if (this.#view === view) this.#view = native.NativeView.open(this.#chain, this.#header);
       } else {
-        await this.#provide(answer.slice(1));
+        await this.#provide(view, answer.slice(1));
       }
-      answer = await ask(this.#view);
+      const ended = stop?.();
+      if (ended !== undefined) return ended;
+      view = this.#view;
+      answer = await ask(view);
+      if (isFinal(answer)) return answer;
     }
-    if (!isFinal(answer))
-      throw new StateUnavailableError(`not complete after ${MAX_ROUNDS} rounds of loading`);
-    return answer;
+    throw new StateUnavailableError(`not complete after ${MAX_ROUNDS} rounds of loading`);
   }
 
-  async #provide(missing: string): Promise<void> {
-    const view = this.#view;
+  async #provide(view: NativeView, missing: string): Promise<void> {
     const { asOf, keys } = readMissing(missing);
     const values = await this.#load(keys, asOf, this.ref);
     view.provide(missing, joinValues(keys, values));

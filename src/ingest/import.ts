@@ -3,10 +3,10 @@ import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { NativeExecutor, readHeader } from '../executor/native-executor.ts';
 import { blockOptions } from '../executor/options.ts';
+import type { Hex } from '../primitives/hex.ts';
 import type { Store } from '../store/interface.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
 import type { Logger } from '../telemetry/logger.ts';
-
 import { chainConfigOf, GENESIS_META, headerAt, restoreHotState, storeLoader } from './restore.ts';
 import { RlpFile } from './rlp-file.ts';
 
@@ -24,6 +24,17 @@ export async function importChain(
 ): Promise<{ readonly imported: number; readonly head: BlockRef }> {
   const genesis = readFileSync(options.genesis, 'utf8');
   const file = await RlpFile.open(options.blocks);
+  try {
+    return await importFile(options, { ...modules, genesis, file });
+  } finally {
+    await file.close();
+  }
+}
+
+async function importFile(
+  options: CommandOptions<'import'>,
+  modules: ImportModules & { readonly genesis: string; readonly file: RlpFile },
+): Promise<{ readonly imported: number; readonly head: BlockRef }> {
   mkdirSync(options.data, { recursive: true });
   const store: Store = await openLmdbStore({
     path: options.data,
@@ -31,14 +42,14 @@ export async function importChain(
     mapSizeBytes: options.storeMapSize,
   });
   try {
+    const { genesis } = modules;
     const executor = NativeExecutor.create(chainConfigOf(genesis), blockOptions(options), {
       load: storeLoader(store),
     });
     await begin(executor, store, genesis, options.undoWindow);
-    return await importBlocks(options, { ...modules, executor, store, file });
+    return await importBlocks(options, { ...modules, executor, store });
   } finally {
     await store.close();
-    await file.close();
   }
 }
 
@@ -94,11 +105,12 @@ async function importBlocks(
     for await (const block of file.items()) {
       if (signal.aborted) break;
       seen++;
-      const { number, hash } = readHeader(block);
-      if (number <= head.number + batch.length) {
-        await expectSame(store, { number, hash });
+      const ref = readBlockHeader(block, seen);
+      if (ref.number <= head.number + batch.length) {
+        const known = batch[ref.number - head.number - 1]?.hash ?? (await store.canonicalHash(ref.number));
+        expectSame(ref, known);
       } else {
-        batch.push(await executor.execute(block));
+        batch.push(await executeBlock(executor, block, ref));
         if (batch.length >= batchSize) await commit();
       }
       onProgress(seen, file.length);
@@ -119,11 +131,25 @@ async function headOf(store: Store): Promise<BlockRef> {
   return marks.head;
 }
 
-async function expectSame(store: Store, ref: BlockRef): Promise<void> {
-  const stored = await store.canonicalHash(ref.number);
-  if (stored !== ref.hash) {
-    throw new Error(
-      `the file is of another chain: its block ${ref.number} is ${ref.hash}, the store's is ${stored}`,
-    );
+function readBlockHeader(block: Uint8Array, place: number): BlockRef {
+  try {
+    return readHeader(block);
+  } catch (cause) {
+    throw new Error(`item ${place} of the file is not a block`, { cause });
   }
+}
+
+async function executeBlock(executor: NativeExecutor, block: Uint8Array, ref: BlockRef): Promise<Outcome> {
+  try {
+    return await executor.execute(block);
+  } catch (cause) {
+    throw new Error(`block ${ref.number} ${ref.hash} is refused`, { cause });
+  }
+}
+
+function expectSame(ref: BlockRef, known: Hex | undefined): void {
+  if (known === ref.hash) return;
+  throw new Error(
+    `the file is of another chain: its block ${ref.number} is ${ref.hash}, the store's is ${known}`,
+  );
 }

@@ -27,7 +27,10 @@ export async function restoreHotState(
   const marks = await store.marks();
   if (marks === undefined) throw new StoreError('outOfRange', 'the store holds no block');
   const { anchor, head } = marks;
-  const first = Math.max(anchor.number, head.number - window + 1);
+  const lowest = Math.max(anchor.number, head.number - window + 1);
+  // The store may have been written with a smaller window: what it holds diffs of is what can be restored.
+  let first = head.number;
+  while (first > lowest && (await store.diffBytes(first)) !== undefined) first--;
   executor.open(await headerAt(store, first));
   for (let number = first + 1; number <= head.number; number++) {
     const diff = await store.diffBytes(number);
@@ -49,8 +52,19 @@ export async function headerAt(
 
 /** The chain config inside a genesis file, which tells the native core the rules. */
 export function chainConfigOf(genesis: string): string {
-  const { config } = JSON.parse(genesis) as { readonly config?: unknown };
-  if (typeof config !== 'object' || config === null)
-    throw new Error('the genesis file has no "config" object');
+  const { config } = parseGenesis(genesis);
+  // Without one, the native core would take the rules of Ethereum.
+  if (typeof config !== 'object' || config === null || !('chainId' in config))
+    throw new Error('the genesis file has no "config" object with a "chainId"');
   return JSON.stringify(config);
+}
+
+function parseGenesis(text: string): { readonly config?: unknown } {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (cause) {
+    throw new Error('the genesis file is not JSON', { cause });
+  }
+  return typeof parsed === 'object' && parsed !== null ? parsed : {};
 }

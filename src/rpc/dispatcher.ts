@@ -2,7 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { HeadError } from '../head/errors.ts';
 import type { Head } from '../head/head.ts';
 import type { Snapshot } from '../head/snapshot.ts';
-import { checkParamCount, type Method, type MethodSettings, type RawJson } from '../methods/method.ts';
+import {
+  checkParamCount,
+  type Method,
+  type MethodContext,
+  type MethodSettings,
+  type RawJson,
+} from '../methods/method.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
@@ -131,14 +137,7 @@ export class Dispatcher {
         throw new RpcFailure({ code: 'METHOD_NOT_FOUND', method: shorten(call.method) });
       const params = readParams(call.params);
       checkParamCount(method, params);
-      const context = {
-        snapshot,
-        settings,
-        get signal(): AbortSignal {
-          return caller.signal;
-        },
-      };
-      const result = method.handle(params, context);
+      const result = method.handle(params, new CallContext(snapshot, settings, caller));
       if (result instanceof Promise) {
         return result.then(
           (json) => {
@@ -180,6 +179,22 @@ export class Dispatcher {
     } catch (error) {
       return again(error);
     }
+  }
+}
+
+class CallContext implements MethodContext {
+  readonly snapshot: Snapshot;
+  readonly settings: MethodSettings;
+  readonly #caller: Caller;
+
+  constructor(snapshot: Snapshot, settings: MethodSettings, caller: Caller) {
+    this.snapshot = snapshot;
+    this.settings = settings;
+    this.#caller = caller;
+  }
+
+  get signal(): AbortSignal {
+    return this.#caller.signal;
   }
 }
 

@@ -1,11 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
-import { MethodError } from '../methods/errors.ts';
-import type { Caller, Dispatcher, RpcResponse } from './dispatcher.ts';
+import { type Answer, Answerer, type AnswererModules } from './answerer.ts';
+import { disconnectSignal } from './disconnect.ts';
 import { type RpcError, RpcFailure, toRpcError } from './error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from './framing.ts';
+import { PlainFront } from './plain-front.ts';
+import { ResponseHeads } from './response-head.ts';
 
 export interface HttpServerOptions {
+  /** `hybrid` reads plain requests itself and leaves the others to node:http; the answers are the same. */
+  readonly front: 'hybrid' | 'node';
   readonly host: string;
   readonly port: number;
   /** Several threads listen on one port; the kernel spreads connections over them. */
@@ -24,12 +28,6 @@ export interface HttpServerOptions {
   readonly allowAnyOrigin: boolean;
 }
 
-export interface HttpServerModules {
-  readonly dispatcher: Pick<Dispatcher, 'handle'>;
-  /** Hears of what should never happen. */
-  readonly onFault?: (error: unknown) => void;
-}
-
 /** A listener that serves JSON-RPC. */
 export interface HttpServer {
   readonly address: AddressInfo;
@@ -38,66 +36,52 @@ export interface HttpServer {
 }
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
-const CORS_HEADERS = [
-  'access-control-allow-origin',
-  '*',
-  'access-control-expose-headers',
-  'x-chain-head, x-chain-pending',
-];
-const PREFLIGHT_HEADERS = [
-  ...CORS_HEADERS,
-  'access-control-allow-methods',
-  'POST, OPTIONS',
-  'access-control-allow-headers',
-  'content-type, authorization, x-api-key, x-chain-at-least',
-  'access-control-max-age',
-  '86400',
-];
+const CHECK_INTERVAL_MS = 1_000;
 
 /** Starts one HTTP listener. */
 export async function createHttpServer(
   options: HttpServerOptions,
-  modules: HttpServerModules,
+  modules: AnswererModules,
 ): Promise<HttpServer> {
-  const endpoint = new HttpEndpoint(options, modules);
+  const answerer = new Answerer(options, modules);
+  const heads = new ResponseHeads(options);
+  const endpoint = new HttpEndpoint(options, answerer, heads);
   const server = createServer(
     {
       headersTimeout: options.headersTimeoutMs,
       requestTimeout: options.requestTimeoutMs,
       keepAliveTimeout: options.keepAliveTimeoutMs,
-      connectionsCheckingInterval: 1_000,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
       maxHeaderSize: 16_384,
       noDelay: true,
     },
     (request, response) => endpoint.serve(request, response),
   );
   server.maxConnections = options.maxConnections;
+  const front =
+    options.front === 'hybrid'
+      ? new PlainFront(server, { ...options, checkIntervalMs: CHECK_INTERVAL_MS }, { answerer, heads })
+      : undefined;
   await listen(server, { host: options.host, port: options.port, reusePort: options.reusePort });
   return {
     address: server.address() as AddressInfo,
     close: () => {
-      endpoint.drain();
-      return close(server, options.drainTimeoutMs);
+      answerer.drain();
+      return close(server, front, options.drainTimeoutMs);
     },
   };
 }
 
+/** Serves what node:http has read. */
 class HttpEndpoint {
   readonly #options: HttpServerOptions;
-  readonly #modules: HttpServerModules;
-  readonly #cors: readonly string[];
-  #inFlight = 0;
-  #draining = false;
+  readonly #answerer: Answerer;
+  readonly #heads: ResponseHeads;
 
-  constructor(options: HttpServerOptions, modules: HttpServerModules) {
+  constructor(options: HttpServerOptions, answerer: Answerer, heads: ResponseHeads) {
     this.#options = options;
-    this.#modules = modules;
-    this.#cors = options.allowAnyOrigin ? CORS_HEADERS : [];
-  }
-
-  /** From here on every answer is the last of its connection. */
-  drain(): void {
-    this.#draining = true;
+    this.#answerer = answerer;
+    this.#heads = heads;
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {
@@ -125,49 +109,38 @@ class HttpEndpoint {
     request.on('end', () => {
       if (bytes > maxBodyBytes) return;
       const [first] = chunks;
-      this.#answer(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks), response);
+      const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+      this.#answer(body, request.socket, response);
     });
     // A client that breaks off mid-body has no answer to wait for.
     request.on('error', () => response.destroy());
   }
 
-  #answer(body: Buffer, response: ServerResponse): void {
-    if (this.#inFlight >= this.#options.maxInFlight) {
-      const error = toRpcError(new MethodError({ code: 'OVERLOADED' }));
-      this.#send(response, 503, errorEntry('null', error), ['retry-after', '1']);
-      return;
-    }
-    const caller = new HttpCaller(response);
-    const answer = this.#modules.dispatcher.handle(body, caller);
-    if (!(answer instanceof Promise)) {
-      this.#respond(response, answer);
-      return;
-    }
-    this.#inFlight++;
-    answer
-      .then(
-        (result) => this.#respond(response, result),
-        (error: unknown) => {
-          this.#modules.onFault?.(error);
-          response.destroy();
-        },
-      )
-      .finally(() => {
-        this.#inFlight--;
-      });
+  #answer(body: Buffer, socket: Socket, response: ServerResponse): void {
+    const caller = {
+      get signal(): AbortSignal {
+        return disconnectSignal(socket);
+      },
+    };
+    const answer = this.#answerer.answer(body, caller);
+    if (answer instanceof Promise) void answer.then((later) => this.#respond(response, later));
+    else this.#respond(response, answer);
   }
 
-  #respond(response: ServerResponse, { status, body }: RpcResponse): void {
-    // Issue "every answer names its snapshot" (B3) adds x-chain-head here, from the response's snapshot.
-    if (this.#draining) response.shouldKeepAlive = false;
-    if (body === undefined) response.writeHead(status, [...this.#cors]).end();
-    else this.#send(response, status, body, status === 503 ? ['retry-after', '1'] : []);
+  #respond(response: ServerResponse, answer: Answer | undefined): void {
+    if (answer === undefined) {
+      response.destroy();
+      return;
+    }
+    if (this.#answerer.draining) response.shouldKeepAlive = false;
+    const { status, body } = answer;
+    if (body === undefined) response.writeHead(status, [...this.#heads.headers(status, undefined)]).end();
+    else this.#send(response, status, body);
   }
 
-  #send(response: ServerResponse, status: number, body: ResponseBody, extra: readonly string[]): void {
-    const length = String(byteLength(body));
-    const headers = ['content-type', 'application/json', 'content-length', length];
-    response.writeHead(status, headers.concat(this.#cors, extra));
+  #send(response: ServerResponse, status: number, body: ResponseBody, extra: readonly string[] = []): void {
+    const headers = this.#heads.headers(status, String(byteLength(body)));
+    response.writeHead(status, headers.concat(extra));
     if (typeof body === 'string') {
       response.end(body);
       return;
@@ -181,7 +154,7 @@ class HttpEndpoint {
 
   #serveOther(request: IncomingMessage, response: ServerResponse): void {
     if (request.method === 'OPTIONS' && this.#options.allowAnyOrigin) {
-      response.writeHead(204, PREFLIGHT_HEADERS).end();
+      response.writeHead(204, [...this.#heads.preflight()]).end();
       request.resume();
       return;
     }
@@ -216,30 +189,6 @@ class HttpEndpoint {
   }
 }
 
-/**
- * Aborts when the client closes its connection. A connection carries one request after another, so they share
- * one signal, made when a method first asks: most answers are ready before they could be aborted.
- */
-class HttpCaller implements Caller {
-  static readonly #signals = new WeakMap<Socket, AbortSignal>();
-  readonly #response: ServerResponse;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-  }
-
-  get signal(): AbortSignal {
-    const { socket } = this.#response;
-    if (socket === null || socket.destroyed) return AbortSignal.abort();
-    const known = HttpCaller.#signals.get(socket);
-    if (known !== undefined) return known;
-    const controller = new AbortController();
-    socket.once('close', () => controller.abort());
-    HttpCaller.#signals.set(socket, controller.signal);
-    return controller.signal;
-  }
-}
-
 function listen(server: Server, options: ListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -250,10 +199,15 @@ function listen(server: Server, options: ListenOptions): Promise<void> {
   });
 }
 
-async function close(server: Server, drainTimeoutMs: number): Promise<void> {
+async function close(server: Server, front: PlainFront | undefined, drainTimeoutMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), drainTimeoutMs);
+  front?.drain();
+  const timer = setTimeout(() => {
+    server.closeAllConnections();
+    front?.destroyAll();
+  }, drainTimeoutMs);
   await closed;
   clearTimeout(timer);
+  front?.stop();
 }

@@ -133,8 +133,8 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
       request.method === 'eth_call' &&
       callContext(request, chain).isConstantinople &&
       mayWrite(request) &&
-      'result' in geth &&
-      'result' in ours,
+      [geth, ours].every((answer) => 'result' in answer || errorOf(answer)?.code === -32000) &&
+      ('result' in ours || errorOf(ours)?.kind === 'out of gas' || errorOf(geth)?.kind === 'out of gas'),
   },
   {
     id: 'geth-crash',

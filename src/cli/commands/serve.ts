@@ -14,8 +14,10 @@ export async function run(options: CommandOptions<'serve'>, context: CommandCont
     if (options.listenPortFile !== undefined)
       writeWhole(options.listenPortFile, JSON.stringify(node.addresses));
     logger.info(node.addresses, 'serving');
-    if (!context.signal.aborted) await once(context.signal, 'abort');
+    const end = AbortSignal.any([context.signal, node.failed]);
+    if (!end.aborted) await once(end, 'abort');
     logger.info('draining');
+    node.failed.throwIfAborted();
   } finally {
     await closeWithin(node.close(), options.shutdownTimeoutMs);
   }

@@ -1,0 +1,265 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { toHex } from '../primitives/hex.ts';
+import { DecodeError } from './byte-codec.ts';
+import type { StateDiff } from './diff.ts';
+import type { Log } from './log.ts';
+import type { Outcome } from './outcome.ts';
+import { decodeDiff, decodeOutcome } from './outcome-codec.ts';
+import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
+
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** Writes the native core's layout a second time, from its description: what the core writes is tested elsewhere. */
+function encode(write: (out: NativeWriter) => void): Uint8Array {
+  const out = new NativeWriter();
+  write(out);
+  return out.finish();
+}
+
+class NativeWriter {
+  readonly #parts: Uint8Array[] = [];
+
+  raw(bytes: Uint8Array): void {
+    this.#parts.push(bytes);
+  }
+
+  number(value: number | bigint, bytes: 1 | 4 | 8): void {
+    const part = Buffer.alloc(8);
+    part.writeBigUInt64LE(BigInt(value));
+    this.raw(part.subarray(0, bytes));
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.number(bytes.length, 4);
+    this.raw(bytes);
+  }
+
+  quantity(value: bigint): void {
+    const hex = value === 0n ? '' : value.toString(16);
+    this.bytes(Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex'));
+  }
+
+  list<T>(items: readonly T[], write: (item: T) => void): void {
+    this.number(items.length, 4);
+    for (const item of items) write(item);
+  }
+
+  finish(): Uint8Array {
+    return Buffer.concat(this.#parts);
+  }
+}
+
+function encodeDiff({ wiped, accounts, slots, codes }: StateDiff): Uint8Array {
+  return encode((out) => {
+    out.list(wiped, (address) => out.raw(address));
+    out.list(accounts, ([address, value]) => {
+      out.raw(address);
+      out.bytes(value);
+    });
+    out.list(slots, ([address, slot, value]) => {
+      out.raw(address);
+      out.raw(slot);
+      out.bytes(value);
+    });
+    out.list(codes, ([hash, code]) => {
+      out.raw(hash);
+      out.bytes(code);
+    });
+  });
+}
+
+function encodeOutcome(outcome: Outcome): Uint8Array {
+  return encode((out) => {
+    out.number(outcome.number, 8);
+    out.raw(Buffer.from(outcome.hash.slice(2), 'hex'));
+    out.raw(Buffer.from(outcome.parentHash.slice(2), 'hex'));
+    out.number(outcome.timestamp, 8);
+    for (const bytes of [outcome.header, outcome.block, outcome.diffBytes]) out.bytes(bytes);
+    out.list(outcome.receipts, (receipt) => writeReceipt(out, receipt));
+    out.list(outcome.logs, (log) => {
+      out.number(log.transactionIndex, 4);
+      out.raw(log.address);
+      out.list(log.topics, (topic) => out.raw(topic));
+      out.bytes(log.data);
+    });
+  });
+}
+
+function writeReceipt(out: NativeWriter, receipt: Receipt): void {
+  const { to, contractAddress, root } = receipt;
+  out.raw(receipt.transactionHash);
+  out.number(receipt.type, 1);
+  out.number((to ? 1 : 0) + (contractAddress ? 2 : 0) + (root ? 4 : 0) + (receipt.status === 1 ? 8 : 0), 1);
+  out.raw(receipt.from);
+  for (const part of [to, contractAddress, root]) if (part !== undefined) out.raw(part);
+  out.number(receipt.gasUsed, 8);
+  out.number(receipt.cumulativeGasUsed, 8);
+  out.quantity(receipt.effectiveGasPrice);
+  out.raw(receipt.bloom);
+  out.number(receipt.logCount, 4);
+  out.list(receipt.extras, ([name, value]) => {
+    out.number(receiptExtra[name], 1);
+    out.quantity(value);
+  });
+}
+
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const some = fc.uint8Array({ maxLength: 60 });
+const quantity = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const list = <T>(item: fc.Arbitrary<T>, maxLength = 4) => fc.array(item, { maxLength });
+const optional = <T>(item: fc.Arbitrary<T>) => fc.option(item, { nil: undefined });
+
+const receipt: fc.Arbitrary<Receipt> = fc
+  .record({
+    transactionHash: bytes(32),
+    type: fc.nat(255),
+    from: bytes(20),
+    to: optional(bytes(20)),
+    contractAddress: optional(bytes(20)),
+    root: optional(bytes(32)),
+    succeeded: fc.nat(1),
+    gasUsed: fc.maxSafeNat(),
+    cumulativeGasUsed: fc.maxSafeNat(),
+    effectiveGasPrice: quantity,
+    bloom: bytes(256),
+    logCount: fc.nat(2 ** 32 - 1),
+    extras: list(fc.tuple(fc.constantFrom(...(Object.keys(receiptExtra) as ReceiptExtra[])), quantity)),
+  })
+  .map(({ succeeded, ...rest }) => ({ ...rest, status: rest.root === undefined ? succeeded : undefined }));
+
+const log: fc.Arbitrary<Log> = fc.record({
+  transactionIndex: fc.nat(2 ** 32 - 1),
+  address: bytes(20),
+  topics: list(bytes(32)),
+  data: some,
+});
+
+const diff: fc.Arbitrary<StateDiff> = fc.record({
+  wiped: list(bytes(20)),
+  accounts: list(fc.tuple(bytes(20), some)),
+  slots: list(fc.tuple(bytes(20), bytes(32), some)),
+  codes: list(fc.tuple(bytes(32), some)),
+});
+
+const outcome: fc.Arbitrary<Outcome> = fc
+  .record({
+    number: fc.maxSafeNat(),
+    hash: bytes(32).map(toHex),
+    parentHash: bytes(32).map(toHex),
+    timestamp: fc.maxSafeNat(),
+    header: some,
+    block: some,
+    receipts: list(receipt, 3),
+    logs: list(log),
+    diff,
+  })
+  .map((fields) => ({ ...fields, diffBytes: encodeDiff(fields.diff) }));
+
+/** Cut, lengthened, overwritten in places, or with a count or length of the largest number. */
+function damaged(valid: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
+  return fc.oneof(
+    fc.uint8Array({ maxLength: 500 }),
+    fc.tuple(valid, fc.nat()).map(([whole, at]) => whole.subarray(0, at % (whole.length + 1))),
+    fc.tuple(valid, some).map(([whole, more]) => Buffer.concat([whole, more])),
+    fc
+      .tuple(valid, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 8 }))
+      .map(([whole, edits]) => {
+        const copy = Uint8Array.from(whole);
+        for (const [at, value] of edits) if (copy.length > 0) copy[at % copy.length] = value;
+        return copy;
+      }),
+    fc.tuple(valid, fc.nat()).map(([whole, at]) => {
+      const copy = Uint8Array.from(whole);
+      copy.fill(0xff, at % (copy.length + 1), (at % (copy.length + 1)) + 4);
+      return copy;
+    }),
+  );
+}
+
+function expectValueOrDecodeError(decode: (bytes: Uint8Array) => object, input: Uint8Array): void {
+  try {
+    expect(typeof decode(input)).toBe('object');
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+  }
+}
+
+describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
+  it('reads what is written', () => {
+    fc.assert(
+      fc.property(outcome, (value) => {
+        expect(decodeOutcome(encodeOutcome(value))).toEqual(plain(value));
+      }),
+      { seed },
+    );
+  });
+
+  it('reads bytes that lie inside a larger buffer', () => {
+    fc.assert(
+      fc.property(outcome, some, (value, before) => {
+        const inside = Buffer.concat([before, encodeOutcome(value), before]);
+        const part = inside.subarray(before.length, inside.length - before.length);
+        expect(decodeOutcome(part)).toEqual(plain(value));
+      }),
+      { seed, numRuns: 30 },
+    );
+  });
+
+  it('gives a value or a DecodeError for any bytes', () => {
+    fc.assert(
+      fc.property(damaged(outcome.map(encodeOutcome)), (input) =>
+        expectValueOrDecodeError(decodeOutcome, input),
+      ),
+      { seed, numRuns: 2000 },
+    );
+    fc.assert(
+      fc.property(damaged(diff.map(encodeDiff)), (input) => expectValueOrDecodeError(decodeDiff, input)),
+      { seed, numRuns: 2000 },
+    );
+  });
+
+  it('allocates nothing for a count that the bytes cannot hold', () => {
+    const largest = Buffer.alloc(4, 0xff);
+    const noDiff = Buffer.alloc(16);
+    const head = Buffer.alloc(8 + 32 + 32 + 8 + 4 + 4);
+    const inputs = [
+      // As the length of the header, and as the count of receipts and of logs.
+      Buffer.concat([head.subarray(0, 80), largest]),
+      Buffer.concat([head, encode((out) => out.bytes(noDiff)), largest]),
+      Buffer.concat([head, encode((out) => out.bytes(noDiff)), Buffer.alloc(4), largest]),
+    ];
+    const before = process.memoryUsage();
+    for (const input of inputs) expect(() => decodeOutcome(input)).toThrow(DecodeError);
+    for (let lists = 0; lists < 4; lists++) {
+      expect(() => decodeDiff(Buffer.concat([Buffer.alloc(4 * lists), largest]))).toThrow(DecodeError);
+    }
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(2 ** 25);
+  });
+
+  it('refuses what it would have to round or does not know', () => {
+    const number = Buffer.alloc(100, 0xff);
+    expect(() => decodeOutcome(number)).toThrow('number too large');
+    const wide = encode((out) => {
+      out.raw(Buffer.alloc(32 + 1 + 1 + 20 + 8 + 8));
+      out.bytes(Buffer.alloc(33, 1));
+    });
+    const one = Buffer.from([1, 0, 0, 0]);
+    const head = [Buffer.alloc(88), encode((out) => out.bytes(Buffer.alloc(16)))];
+    expect(() => decodeOutcome(Buffer.concat([...head, one, wide]))).toThrow('wider than 256 bits');
+    const extra = encode((out) => {
+      out.raw(Buffer.alloc(32 + 1 + 1 + 20 + 8 + 8 + 4 + 256 + 4));
+      out.raw(Buffer.concat([one, Buffer.from([99])]));
+    });
+    expect(() => decodeOutcome(Buffer.concat([...head, one, extra]))).toThrow('unknown receipt field 99');
+  });
+});
+
+/** The same value with all byte strings of one class. */
+function plain<T>(value: T): T {
+  if (value instanceof Uint8Array) return Buffer.from(value) as never;
+  if (Array.isArray(value)) return value.map(plain) as never;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, plain(entry)])) as never;
+}

@@ -1,0 +1,174 @@
+// Nothing that TypeScript could hand to the addon may end the process: nonsense gives an exception, or a value.
+import { type NativeChain, native } from '@chain-query/native';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { DecodeError } from '../chain/byte-codec.ts';
+import type { Outcome } from '../chain/outcome.ts';
+import { decodeOutcome } from '../chain/outcome-codec.ts';
+import { executeOfficialChain, officialGenesis, roomyOptions } from './fixture.ts';
+
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const { text: genesis, config } = officialGenesis();
+
+let outcomes: readonly Outcome[];
+beforeAll(async () => {
+  outcomes = await executeOfficialChain();
+});
+
+function newChain(): NativeChain {
+  const chain = native.NativeChain.create(config, roomyOptions);
+  chain.startAtGenesis(genesis);
+  return chain;
+}
+
+/** The same bytes with some of them changed, or cut. */
+const damaged = (whole: Uint8Array): fc.Arbitrary<Uint8Array> =>
+  fc
+    .tuple(fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 3 }), fc.nat(whole.length))
+    .map(([edits, end]) => {
+      const copy = Uint8Array.from(whole);
+      for (const [at, value] of edits) copy[at] = value;
+      return edits.length === 0 ? copy.subarray(0, end) : copy;
+    });
+
+const hexText = (digits: number): fc.Arbitrary<string> =>
+  fc.string({
+    unit: fc.constantFrom(...Array.from('0123456789abcdef')),
+    minLength: digits,
+    maxLength: digits,
+  });
+
+/** What could come instead of any argument. */
+function nonsense(): fc.Arbitrary<unknown> {
+  const { header, block, diffBytes } = outcomes[1] ?? { header: [], block: [], diffBytes: [] };
+  return fc.oneof(
+    fc.anything({ maxDepth: 2, withBigInt: true, withTypedArray: true, withNullPrototype: true }),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('', '0x', '0x0', '-1', '0xzz', '[]', '{"value":"0x1"}', '{"stateOverrides":{"0x1":{}}}'),
+    fc.constantFrom('['.repeat(100_000), `0x${'f'.repeat(100_001)}`, '{"a":'.repeat(10_000)),
+    fc.constantFrom(0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, 2 ** 64, undefined, null),
+    hexText(40).map((digits) => `0x${digits}`),
+    hexText(64).map((digits) => `0x${digits}`),
+    // Missing keys as the core writes them, of all kinds, and almost so.
+    fc
+      .tuple(hexText(32), fc.constantFrom('', 'a', 's', 'c', 'h', 'é', 'x'), hexText(104), fc.nat(140))
+      .map(([prefix, kind, digits, end]) => `${prefix}${kind}${digits}`.slice(0, end)),
+    fc.uint8Array({ maxLength: 600 }),
+    ...[header, block, diffBytes].map((bytes) => damaged(Uint8Array.from(bytes))),
+  );
+}
+
+/** Calls with whatever arguments; true if it threw or rejected. */
+async function attempt(target: object, name: string, args: readonly unknown[]): Promise<boolean> {
+  try {
+    const method: unknown = Reflect.get(target, name);
+    if (typeof method !== 'function') throw new Error(`there is no ${name}`);
+    await Reflect.apply(method, target, args);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const CHAIN_METHODS = ['startAtGenesis', 'open', 'apply', 'execute', 'provide', 'revertTo', 'setCommitment'];
+const VIEW_METHODS = ['nonce', 'storage', 'call', 'callPooled', 'provide'];
+
+describe(`the addon (TEST_SEED=${seed})`, () => {
+  it('survives nonsense in every argument of every method', async () => {
+    const good = newChain();
+    const view = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
+    const answer = view.nonce(`0x${'7'.repeat(40)}`);
+    let chain = newChain();
+    let refused = 0;
+    const run = async (method: number, args: readonly unknown[]): Promise<void> => {
+      const targets: readonly (readonly [object, string])[] = [
+        ...CHAIN_METHODS.map((name) => [chain, name] as const),
+        ...VIEW_METHODS.map((name) => [view, name] as const),
+        ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
+        [native, 'readHeader'],
+        [native.NativeChain, 'attach'],
+        [native.NativeView, 'open'],
+      ];
+      const [target, name] = targets[method % targets.length] ?? [native, 'readHeader'];
+      if (await attempt(target, name, args)) refused++;
+    };
+    const args = fc.array(nonsense(), { maxLength: 7 });
+    await fc.assert(fc.asyncProperty(fc.nat(100_000), args, run), { seed, numRuns: 4_000 });
+    expect(refused).toBeGreaterThan(2_000);
+    // A chain that was given nonsense can still begin again.
+    chain = newChain();
+    expect(chain.execute(outcomes[1]?.block ?? new Uint8Array()).missing).toBeDefined();
+    expect(view.nonce(`0x${'7'.repeat(40)}`)).toBe(answer);
+  });
+
+  it('refuses a chain without rules, or with options that are none', () => {
+    for (const spec of ['', 'no such chain', '{"chainId":-1}', '[1]', '{"chainId":1,"londonBlock":"x"}']) {
+      expect(() => native.NativeChain.create(spec, roomyOptions)).toThrow(/^malformed: chain config/);
+    }
+    for (const options of [undefined, null, 1, {}, { window: 'x' }]) {
+      expect(() => native.NativeChain.create(config, options as never)).toThrow(/convert|Missing field/);
+    }
+    expect(() => Reflect.construct(native.NativeChain, [])).toThrow(/no `constructor`/);
+    expect(() => Reflect.construct(native.NativeView, [])).toThrow(/no `constructor`/);
+    expect(() => native.NativeChain.attach(4_000_000_000)).toThrow(/there is no chain/);
+  });
+
+  it('refuses objects of another class', () => {
+    const commitment = new native.NativeCommitment();
+    const chain = newChain();
+    const header = outcomes[0]?.header ?? new Uint8Array();
+    expect(() => native.NativeView.open(commitment as never, header)).toThrow(/not an instance/);
+    expect(() => chain.setCommitment(chain as never)).toThrow(/not an instance/);
+    const view = native.NativeView.open(chain, header);
+    const pooled = (): unknown =>
+      view.callPooled(undefined, undefined, '0x1', undefined, undefined, 1, commitment as never);
+    expect(pooled).toThrow(/not an instance/);
+  });
+
+  it('refuses genesis files that are none', () => {
+    const chain = newChain();
+    const parsed = JSON.parse(genesis) as Record<string, unknown>;
+    const wrong = [
+      '',
+      'null',
+      JSON.stringify({ ...parsed, alloc: { '0x12': {} } }),
+      JSON.stringify({ ...parsed, alloc: 7 }),
+      JSON.stringify({ ...parsed, gasLimit: 'much' }),
+      genesis.slice(0, -3),
+    ];
+    for (const text of wrong) expect(() => chain.startAtGenesis(text)).toThrow(/^malformed: genesis file/);
+  });
+
+  it('executes damaged blocks to an error that says so', async () => {
+    const { block } = outcomes[1] ?? { block: new Uint8Array() };
+    await fc.assert(
+      fc.asyncProperty(damaged(block), async (bytes) => {
+        const chain = newChain();
+        const same = Buffer.compare(bytes, block) === 0;
+        try {
+          const { missing } = chain.execute(bytes);
+          // The body was sound; what it gives is compared with the header once nothing is missing.
+          expect(same || missing !== undefined).toBe(true);
+        } catch (error) {
+          expect(String(error)).toMatch(/malformed|invalid-block|unsupported/);
+        }
+      }),
+      { seed, numRuns: 200 },
+    );
+  });
+
+  it('writes outcomes that decode, and whose damage is a DecodeError or a value', () => {
+    const whole = newChain().startAtGenesis(genesis);
+    expect(decodeOutcome(whole).hash).toBe(outcomes[0]?.hash);
+    fc.assert(
+      fc.property(damaged(whole), (bytes) => {
+        try {
+          decodeOutcome(bytes);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DecodeError);
+        }
+      }),
+      { seed, numRuns: 500 },
+    );
+  });
+});
