@@ -27,7 +27,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', 'test/source/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           // Each file starts real nodes; two cores carry one set of them.

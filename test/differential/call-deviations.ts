@@ -29,12 +29,13 @@ function hasUnknownOverride(request: Call): boolean {
 }
 
 const quantity = /^0x(0|[1-9a-f][0-9a-f]{0,63})$/i;
+const uint64 = /^0x(0|[1-9a-f][0-9a-f]{0,15})$/i;
 const bytes = /^0x([0-9a-f]{2})*$/i;
 const word = /^0x[0-9a-f]{64}$/i;
 const isText = (value: unknown, form: RegExp): boolean => typeof value === 'string' && form.test(value);
 const accessEntry: Readonly<Record<string, RegExp>> = { address: bytes };
 const authorization: Readonly<Record<string, RegExp>> = {
-  ...{ chainId: quantity, address: bytes, nonce: quantity, yParity: quantity, r: quantity, s: quantity },
+  ...{ chainId: quantity, address: bytes, nonce: uint64, yParity: uint64, r: quantity, s: quantity },
 };
 
 /** Whether it is a list with something in it that both servers can read: a broken one is refused at any block. */

@@ -1,0 +1,106 @@
+import type { Endpoint } from './endpoint.ts';
+import { SourceError, type SourceErrorCode } from './errors.ts';
+import { readAnswer } from './json-rpc.ts';
+import type { Transport, TransportOptions } from './transport.ts';
+
+/** JSON-RPC as HTTP POST. */
+export class HttpTransport implements Transport {
+  readonly #endpoint: Endpoint;
+  readonly #options: TransportOptions;
+
+  constructor(endpoint: Endpoint, options: TransportOptions) {
+    this.#endpoint = endpoint;
+    this.#options = options;
+  }
+
+  async exchange(body: string, _ids: readonly number[], signal: AbortSignal): Promise<unknown> {
+    const response = await this.#guard(
+      fetch(this.#endpoint.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...this.#endpoint.headers },
+        body,
+        signal,
+        // A redirected POST would hand keys and questions to whoever the server names.
+        redirect: 'manual',
+      }),
+      signal,
+    );
+    const text = await this.#guard(this.#readText(response), signal);
+    if (response.status === 429) throw this.#error('rateLimited', 'HTTP 429', response);
+    const json = parseJson(text);
+    // Several servers put JSON-RPC errors under other statuses, and mean the error, not the status.
+    if (json !== undefined && response.status !== 401 && (response.ok || isRpc(json))) return json;
+    if (response.ok) throw this.#error('garbage', `not JSON: ${text.slice(0, 80)}`);
+    throw this.#error(codeOfStatus(response.status), `HTTP ${response.status}`, response);
+  }
+
+  // Connections belong to the process's agent, which closes idle and broken ones by itself.
+  reset(): void {}
+  close(): void {}
+
+  async #readText(response: Response): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    // Counted after decompression: the header's length would let a small body grow without limit.
+    for await (const chunk of response.body ?? []) {
+      size += chunk.byteLength;
+      if (size > this.#options.maxResponseBytes) {
+        throw this.#error('tooLarge', `an answer of more than ${this.#options.maxResponseBytes} bytes`);
+      }
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  async #guard<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof SourceError) throw error;
+      throw this.#error('unreachable', describe(error));
+    }
+  }
+
+  #error(code: SourceErrorCode, what: string, response?: Response): SourceError {
+    const { name, scrub } = this.#endpoint;
+    const wait = response === undefined ? undefined : retryAfterMs(response);
+    return new SourceError(
+      { code, upstream: name, ...(wait === undefined ? {} : { retryAfterMs: wait }) },
+      `${name}: ${scrub(what)}`,
+    );
+  }
+}
+
+function codeOfStatus(status: number): SourceErrorCode {
+  if (status === 401 || status === 402 || status === 403) return 'unauthorized';
+  return status >= 500 || status === 408 || status === 425 ? 'overloaded' : 'refused';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isRpc(json: unknown): boolean {
+  return Array.isArray(json) ? json.some(isRpc) : readAnswer(json) !== undefined;
+}
+
+/** Seconds or a date, as HTTP has it. */
+function retryAfterMs(response: Response): number | undefined {
+  const text = response.headers.get('retry-after');
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+/** fetch says 'fetch failed' and keeps the reason in its cause. */
+function describe(error: unknown): string {
+  const { cause } = error as { cause?: unknown };
+  const inner = cause instanceof Error ? cause : error;
+  const { code, message } = inner as { code?: unknown; message?: unknown };
+  return [code, message].filter((part) => typeof part === 'string' && part !== '').join(' ');
+}

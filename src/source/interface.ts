@@ -1,0 +1,111 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import type { StateKey } from '../chain/state-key.ts';
+import type { Hex } from '../primitives/hex.ts';
+
+/** What an upstream said, and which one: who finds it false reports it by that name. */
+export interface Answer<T> {
+  readonly value: T;
+  readonly upstream: string;
+}
+
+/** A claim of an upstream that was checked and found false. */
+export interface Lie {
+  /** The block hash that was read, or the number as a quantity: the liar is never asked about it again. */
+  readonly item: string;
+  /** What was wrong, for the log: `receipts root`, `storage proof`. */
+  readonly what: string;
+}
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+  /** Upstream that is asked first, such as the one that named the head. */
+  readonly prefer?: string;
+}
+
+/** A parsed JSON object as the upstream sent it; nothing in it has been verified. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export interface Head extends BlockRef {
+  readonly parentHash: Hex;
+}
+
+export interface HeadEvent extends Head {
+  readonly upstream: string;
+}
+
+/** Blocks the chain calls safe and final; absent where it has none (yet). */
+export interface Finality {
+  readonly safe: BlockRef | undefined;
+  readonly finalized: BlockRef | undefined;
+}
+
+/** An account as standard methods give it. All zero and no code: it does not exist. */
+export interface AccountState {
+  readonly nonce: bigint;
+  readonly balance: bigint;
+  readonly code: Uint8Array;
+}
+
+/** The value of one state key. Code is only known by its account, so `code` keys are always `unknown`. */
+export type StateRead =
+  | { readonly kind: 'account'; readonly account: AccountState; readonly upstream: string }
+  /** `value` is 32 bytes. */
+  | { readonly kind: 'slot'; readonly value: Uint8Array; readonly upstream: string }
+  | { readonly kind: 'blockHash'; readonly hash: Uint8Array; readonly upstream: string }
+  | { readonly kind: 'unknown' };
+
+export interface UpstreamStatus {
+  readonly name: string;
+  readonly latencyMs: number;
+  /** From 0 to 1, of the last half minute or so. */
+  readonly errorRate: number;
+  readonly head: number | undefined;
+  /** Blocks behind the best upstream. */
+  readonly lag: number | undefined;
+  readonly lies: number;
+  /** How long it stays out for having lied; 0 when it is in use. */
+  readonly outForMs: number;
+  /** Calls it takes in one request; 1 when it refuses batches. */
+  readonly batchCalls: number;
+}
+
+/**
+ * A live chain, read from upstreams that may be slow, wrong or away. Reads reject with `SourceError`, or with the
+ * signal's reason. What names a block by hash is about that block and no other, however the upstream moves.
+ */
+export interface ChainSource {
+  /** The chain id that each reachable upstream claims; to be compared before anything else is read. */
+  chainIds(options?: ReadOptions): Promise<readonly Answer<bigint>[]>;
+  head(options?: ReadOptions): Promise<Answer<Head>>;
+  finality(options?: ReadOptions): Promise<Answer<Finality>>;
+  /** The block with its whole transactions; `undefined` when no upstream has it. */
+  blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
+  blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
+  /**
+   * Headers from `from` to the parent of the block, in that order, each linked by hash to the next as far as the
+   * upstream tells. Without transactions.
+   */
+  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>>;
+  /** Every receipt of a block, in order. */
+  receipts(hash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>>;
+  /** The values of keys after the block, in order, in as few requests as the upstream allows. */
+  state(keys: readonly StateKey[], blockHash: Hex, options?: ReadOptions): Promise<readonly StateRead[]>;
+  /** eth_getProof as the upstream gives it. */
+  proof(
+    address: Uint8Array,
+    slots: readonly Uint8Array[],
+    blockHash: Hex,
+    options?: ReadOptions,
+  ): Promise<Answer<JsonObject>>;
+  /**
+   * Per transaction, the accounts it touched as it found them (prestateTracer); `undefined` when no upstream gives it
+   * now. One that cannot is found out once. What system calls wrote before the first transaction shows as found.
+   */
+  prestate(blockHash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]> | undefined>;
+  /** New heads in order of arrival, each once. A slow consumer gets the newest only. Ends when the signal aborts. */
+  heads(signal: AbortSignal): AsyncIterable<HeadEvent>;
+  /** Keeps an upstream out that was found lying; longer each time. */
+  report(upstream: string, lie: Lie): void;
+  status(): readonly UpstreamStatus[];
+  close(): void;
+}

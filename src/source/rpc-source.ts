@@ -1,0 +1,99 @@
+import type { StateKey } from '../chain/state-key.ts';
+import type { Hex } from '../primitives/hex.ts';
+import { HeadWatcher } from './head-watcher.ts';
+import type {
+  Answer,
+  ChainSource,
+  Finality,
+  Head,
+  HeadEvent,
+  JsonObject,
+  Lie,
+  ReadOptions,
+  StateRead,
+  UpstreamStatus,
+} from './interface.ts';
+import type { SourceOptions } from './options.ts';
+import {
+  readAncestors,
+  readBlockByHash,
+  readBlockByNumber,
+  readChainIds,
+  readFinality,
+  readLatest,
+} from './read-blocks.ts';
+import { readReceipts } from './read-receipts.ts';
+import { readPrestate, readProof, readState } from './read-state.ts';
+import { type PoolModules, Upstreams } from './upstreams.ts';
+
+/** A chain behind standard JSON-RPC servers. */
+export class RpcSource implements ChainSource {
+  readonly #pool: Upstreams;
+  readonly #watcher: HeadWatcher;
+
+  constructor(urls: readonly string[], options: SourceOptions, modules: PoolModules = {}) {
+    this.#pool = new Upstreams(urls, options.pool, modules);
+    this.#watcher = new HeadWatcher(this.#pool, options.watch, modules);
+  }
+
+  chainIds(options: ReadOptions = {}): Promise<readonly Answer<bigint>[]> {
+    return readChainIds(this.#pool, options);
+  }
+
+  head(options?: ReadOptions): Promise<Answer<Head>> {
+    return readLatest(this.#pool, options);
+  }
+
+  finality(options?: ReadOptions): Promise<Answer<Finality>> {
+    return readFinality(this.#pool, options);
+  }
+
+  blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
+    return readBlockByHash(this.#pool, hash, options);
+  }
+
+  blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
+    return readBlockByNumber(this.#pool, number, options);
+  }
+
+  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>> {
+    return readAncestors(this.#pool, hash, from, options);
+  }
+
+  receipts(hash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>> {
+    return readReceipts(this.#pool, hash, options);
+  }
+
+  state(keys: readonly StateKey[], blockHash: Hex, options?: ReadOptions): Promise<readonly StateRead[]> {
+    return readState(this.#pool, keys, blockHash, options);
+  }
+
+  proof(
+    address: Uint8Array,
+    slots: readonly Uint8Array[],
+    blockHash: Hex,
+    options?: ReadOptions,
+  ): Promise<Answer<JsonObject>> {
+    return readProof(this.#pool, { address, slots, blockHash }, options);
+  }
+
+  prestate(blockHash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]> | undefined> {
+    return readPrestate(this.#pool, blockHash, options);
+  }
+
+  heads(signal: AbortSignal): AsyncIterable<HeadEvent> {
+    return this.#watcher.heads(signal);
+  }
+
+  report(upstream: string, lie: Lie): void {
+    this.#pool.report(upstream, lie);
+  }
+
+  status(): readonly UpstreamStatus[] {
+    return this.#pool.status();
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+}
