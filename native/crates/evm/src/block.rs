@@ -2,7 +2,7 @@
 
 use crate::chain::Chain;
 use crate::commitment::Commitment;
-use crate::db::ViewDb;
+use crate::db::{Guess, ViewDb};
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::key::{Missing, MissingSet};
@@ -41,8 +41,9 @@ pub enum Execution {
 
 /// What is done with what executing a block gives.
 pub(crate) enum Check<'a> {
-    /// It must equal the header; with the complete state at hand, the state root too.
-    Compare(Option<&'a mut Commitment>),
+    /// It must equal the header; with the complete state at hand, the state root too. A block that is refused for its
+    /// roots takes that state with it, as it has its changes then.
+    Compare(&'a mut Option<Commitment>),
     /// It is written into the header: gas used, receipts root and bloom. The state root is left as it was.
     Fill,
 }
@@ -93,9 +94,14 @@ fn spec_of(chain: &Chain) -> Arc<ChainSpec> {
     Arc::clone(chain.spec())
 }
 
-fn decode<T: StackTransaction>(mut rlp: &[u8]) -> Result<Block<T>, Error> {
-    let block = Block::<T>::decode(&mut rlp).map_err(|why| malformed("block", why))?;
-    if rlp.is_empty() { Ok(block) } else { Err(malformed("block", "it has bytes left over")) }
+/// Only the one right encoding is taken: alloy reads some others too, and the bytes are stored and read elsewhere.
+fn decode<T: StackTransaction>(rlp: &[u8]) -> Result<Block<T>, Error> {
+    let block = Block::<T>::decode(&mut &*rlp).map_err(|why| malformed("block", why))?;
+    if alloy_rlp::encode(&block) == rlp {
+        Ok(block)
+    } else {
+        Err(malformed("block", "its encoding is not canonical"))
+    }
 }
 
 type Sent<T> = WithEncoded<Recovered<T>>;
@@ -122,7 +128,7 @@ where
     check_body(spec, view, &block)?;
     let sent = recover(spec, &block)?;
     let wants_roots = spec.receipts_hold_roots(header.number);
-    if wants_roots && !matches!(check, Check::Compare(Some(_))) {
+    if wants_roots && !matches!(&check, Check::Compare(commitment) if commitment.is_some()) {
         return Err(Error::Unsupported(format!(
             "block {} is from before Byzantium: its receipts hold state roots, which need the complete state",
             header.number
@@ -142,26 +148,6 @@ where
 
     state.merge_transitions(BundleRetention::PlainState);
     let diff = Diff::from_bundle(&state.take_bundle());
-    match check {
-        Check::Compare(commitment) => {
-            if let Some(commitment) = commitment {
-                for (receipt, changes) in result.receipts.iter_mut().zip(&changes) {
-                    commitment.apply_transaction(changes);
-                    receipt.set_root(commitment.root());
-                }
-                check_state(spec, header, &diff, commitment)?;
-            }
-            check_result(spec, header, &result)?;
-        }
-        Check::Fill => {
-            let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
-            block.header.gas_used = result.gas_used;
-            block.header.receipts_root = receipts_root;
-            block.header.logs_bloom = logs_bloom;
-        }
-    }
-    let header = &block.header;
-
     let raw: Vec<Vec<u8>> = sent.iter().map(|tx| tx.encoded_bytes().to_vec()).collect();
     let l1 = match spec.stack {
         Stack::Op => l1_extras(spec, header, &mut state, &raw)
@@ -172,6 +158,31 @@ where
     if !late.is_empty() {
         return Ok(Execution::Missing(view.missing(epoch, late)));
     }
+    match check {
+        Check::Compare(place) => {
+            if !wants_roots {
+                check_result(spec, header, &result)?;
+            }
+            if let Some(mut commitment) = place.take() {
+                for (receipt, changes) in result.receipts.iter_mut().zip(&changes) {
+                    commitment.apply_transaction(changes);
+                    receipt.set_root(commitment.root());
+                }
+                if wants_roots {
+                    check_result(spec, header, &result)?;
+                }
+                check_state(spec, header, &diff, &mut commitment)?;
+                *place = Some(commitment);
+            }
+        }
+        Check::Fill => {
+            let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
+            block.header.gas_used = result.gas_used;
+            block.header.receipts_root = receipts_root;
+            block.header.logs_bloom = logs_bloom;
+        }
+    }
+    let header = &block.header;
     let receipts = records(spec, header, &sent, &result.receipts, l1);
     let outcome = Outcome {
         hash: header.hash_slow(),
@@ -261,7 +272,8 @@ where
     Ok(Ran { state: evm.finish().0, result, changes })
 }
 
-/// Runs the block once more with checks off and errors ignored, to learn as many missing keys as one round can.
+/// Runs the block once more with checks off, errors ignored and another guess, to learn as many missing keys as one
+/// round can.
 fn speculate<'a, F>(
     factory: &'a F,
     view: &Arc<View>,
@@ -280,7 +292,9 @@ fn speculate<'a, F>(
     env.cfg_env.disable_balance_check = true;
     env.cfg_env.disable_eip3607 = true;
     env.cfg_env.disable_base_fee = true;
-    let evm = factory.evm_factory().create_evm(open_state(view, missing), env);
+    let mut state = open_state(view, missing);
+    state.database.guess = Guess::One;
+    let evm = factory.evm_factory().create_evm(state, env);
     let mut executor = factory.create_executor(evm, context);
     // Errors here only mean that fewer keys were found; the strict run after this one decides.
     let _ = executor.apply_pre_execution_changes();

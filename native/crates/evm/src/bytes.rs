@@ -76,3 +76,7 @@ impl<'a> Reader<'a> {
         if self.rest.is_empty() { Ok(()) } else { Err(malformed(self.what, "it has bytes left over")) }
     }
 }
+
+#[cfg(test)]
+#[path = "bytes_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! Calls: a message run on a view and thrown away.
 
-use crate::db::{AccountOverride, Overrides, ViewDb};
+use crate::db::{AccountOverride, Guess, Overrides, ViewDb, bytecode};
 use crate::error::{Error, malformed};
 use crate::key::Missing;
 use crate::meter::{CancelFlag, Meter, Stop};
@@ -13,13 +13,16 @@ use alloy_eips::eip7702::SignedAuthorization;
 use alloy_hardforks::EthereumHardforks;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, TxKind, U64, U256, keccak256};
-use revm::bytecode::Bytecode;
 use revm::context::TxEnv;
 use revm::context_interface::either::Either;
 use revm::primitives::hardfork::SpecId;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Longest code of a caller's own that runs inline: pretended, or of a creation. Work is counted at jumps and calls, so
+/// what has none must be short. It is the limit of EIP-3860, which old forks and overrides do not have.
+const MAX_INLINE_CODE: usize = 49_152;
 
 /// A message to run.
 #[derive(Debug, Clone)]
@@ -110,20 +113,29 @@ pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult 
     let Some(epoch) = view.enter() else {
         return CallResult::Outdated;
     };
-    let meter = match lane {
+    let meter = || match lane {
         Lane::Inline(steps) => Meter::steps(*steps),
         Lane::Pool { deadline, cancel } => Meter::clock(*deadline, Arc::clone(cancel)),
     };
-    let mut db = ViewDb::new(Arc::clone(view), meter);
+    let mut db = ViewDb::new(Arc::clone(view), meter());
     db.hashes_below = view.number();
-    let options = request.options.as_deref();
-    if let Some(accounts) = options.and_then(|options| options.state_overrides.as_ref()) {
-        db.overrides = Some(overrides(accounts));
+    let accounts = request.options.as_deref().and_then(|options| options.state_overrides.as_ref());
+    if matches!(lane, Lane::Inline(_)) && brings_long_code(request, accounts) {
+        return CallResult::Budget;
     }
-    let ran = match message(view, request) {
-        Ok(message) => vm::run(view.chain().spec(), message, db),
+    db.overrides = accounts.map(overrides);
+    let first = match message(view, request) {
+        Ok(message) => message,
         Err(result) => return result,
     };
+    let mut ran = vm::run(view.chain().spec(), first, db);
+    if !ran.db.missing.borrow().is_empty()
+        && let Ok(second) = message(view, request)
+    {
+        ran.db.guess = Guess::One;
+        ran.db.meter = meter();
+        ran = vm::run(view.chain().spec(), second, ran.db);
+    }
     if !view.check(epoch) {
         return CallResult::Outdated;
     }
@@ -139,6 +151,12 @@ pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult 
     }
 }
 
+fn brings_long_code(request: &CallRequest, accounts: Option<&HashMap<Address, AccountFields>>) -> bool {
+    let creation = request.to.is_none().then_some(&request.data);
+    let pretended = accounts.into_iter().flat_map(HashMap::values).filter_map(|fields| fields.code.as_ref());
+    creation.into_iter().chain(pretended).any(|code| code.len() > MAX_INLINE_CODE)
+}
+
 /// A call in the terms of the EVM, with the context it runs in.
 pub(crate) struct Message {
     pub(crate) tx: TxEnv,
@@ -146,8 +164,8 @@ pub(crate) struct Message {
     /// Whether the context has randomness in place of a difficulty.
     pub(crate) merged: bool,
     pub(crate) blob_base_fee: Option<u128>,
-    /// Whether the message pays nothing for gas; then it sees a base fee of zero.
-    pub(crate) free: bool,
+    /// What the sender must be able to pay for each gas; the price it does pay is the transaction's.
+    pub(crate) fee_cap: U256,
 }
 
 fn message(view: &View, request: &CallRequest) -> Result<Message, CallResult> {
@@ -172,7 +190,9 @@ fn message(view: &View, request: &CallRequest) -> Result<Message, CallResult> {
         merged |= fields.prev_randao.is_some();
         blob_base_fee = fields.blob_base_fee.map(|fee| fee.saturating_to());
     }
-    let (fee_cap, tip) = match (options.gas_price, header.base_fee_per_gas) {
+    // The block's own base fee sets the price; a pretended one is only compared with.
+    let base_fee = view.header().base_fee_per_gas;
+    let (fee_cap, tip) = match (options.gas_price, base_fee) {
         (Some(price), _) => (price, price),
         (None, Some(_)) => {
             (options.max_fee_per_gas.unwrap_or_default(), options.max_priority_fee_per_gas.unwrap_or_default())
@@ -181,8 +201,12 @@ fn message(view: &View, request: &CallRequest) -> Result<Message, CallResult> {
     };
     check_fees(view, request, &header, fee_cap, tip)?;
     check_lists(request, options)?;
-    let fee_cap = narrow(fee_cap, request)?;
-    let tip = narrow(tip, request)?;
+    let free = fee_cap.is_zero() && tip.is_zero();
+    let price = match (options.gas_price, base_fee) {
+        (None, Some(base_fee)) if !free => fee_cap.min(tip.saturating_add(U256::from(base_fee))),
+        _ => fee_cap,
+    };
+    let price = narrow(price, request)?;
     let blob_fee_cap = narrow(options.max_fee_per_blob_gas.unwrap_or_default(), request)?;
     if options.blob_versioned_hashes.is_some() && blob_fee_cap == 0 {
         blob_base_fee = Some(0);
@@ -193,19 +217,19 @@ fn message(view: &View, request: &CallRequest) -> Result<Message, CallResult> {
         tx_type: 0,
         caller: request.from,
         gas_limit: request.gas,
-        gas_price: fee_cap,
+        gas_price: price,
         kind: request.to.map_or(TxKind::Create, TxKind::Call),
         value: options.value.unwrap_or_default(),
         data: request.data.clone(),
         nonce: 0,
         chain_id: None,
         access_list: options.access_list.clone().unwrap_or_default(),
-        gas_priority_fee: Some(tip),
+        gas_priority_fee: Some(price),
         blob_hashes,
         max_fee_per_blob_gas: blob_fee_cap,
         authorization_list: authorizations.into_iter().map(Either::Left).collect(),
     };
-    Ok(Message { tx, header, merged, blob_base_fee, free: fee_cap == 0 && tip == 0 })
+    Ok(Message { tx, header, merged, blob_base_fee, fee_cap })
 }
 
 /// Fees are compared before they are narrowed, in geth's order and words.
@@ -320,7 +344,7 @@ fn overrides(accounts: &HashMap<Address, AccountFields>) -> Overrides {
                 return KECCAK256_EMPTY;
             }
             let hash = keccak256(code);
-            overrides.codes.insert(hash, Bytecode::new_raw(code.clone()));
+            overrides.codes.insert(hash, bytecode(code.clone()));
             hash
         });
         let slots = fields.state.as_ref().or(fields.state_diff.as_ref());

@@ -2,6 +2,7 @@
 
 use crate::block::{self, Check, Execution};
 use crate::commitment::Commitment;
+use crate::db::bytecode;
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::hot::{HotLimits, HotState};
@@ -78,11 +79,7 @@ impl Chain {
     pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
         let view = Arc::new(View::of_head(Arc::clone(self))?);
         let mut commitment = self.commitment.lock().unwrap_or_else(PoisonError::into_inner);
-        let execution = block::execute(self, &view, block, Check::Compare(commitment.as_mut()));
-        if execution.is_err() {
-            // Its state may hold part of the refused block.
-            *commitment = None;
-        }
+        let execution = block::execute(self, &view, block, Check::Compare(&mut commitment));
         if let Ok(Execution::Done(outcome)) = &execution {
             self.hot.apply(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
         }
@@ -128,7 +125,7 @@ impl Chain {
             self.hot.put_slot(*address, *slot, *value);
         }
         for (hash, code) in &outcome.diff.codes {
-            self.hot.put_code(*hash, revm::bytecode::Bytecode::new_raw(code.clone()));
+            self.hot.put_code(*hash, bytecode(code.clone()));
         }
         Ok(())
     }

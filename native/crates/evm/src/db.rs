@@ -5,7 +5,7 @@ use crate::key::{Key, MissingSet};
 use crate::meter::Meter;
 use crate::view::View;
 use alloy_primitives::map::{AddressMap, B256Map, HashMap};
-use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, b256, bytes};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, b256, bytes};
 use revm::Database;
 use revm::bytecode::Bytecode;
 use revm::state::AccountInfo;
@@ -15,10 +15,24 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::LazyLock;
 
-/// Stands for the code of an account that is not known yet: it returns 1,024 zero bytes, so that a caller goes on
-/// and the keys behind it are found in the same round.
+/// Stands for the code of an account that is not known yet: it returns 1,024 bytes, the first word as guessed and the
+/// others zero, so that a caller goes on and the keys behind it are found in the same round.
 const STUB_HASH: B256 = b256!("00000000000000000000000000000000000000000000000000000000000057ab");
-static STUB_CODE: LazyLock<Bytecode> = LazyLock::new(|| Bytecode::new_raw(bytes!("6104005ff3")));
+static ZERO_STUB: LazyLock<Bytecode> = LazyLock::new(|| bytecode(bytes!("6104005ff3")));
+static ONE_STUB: LazyLock<Bytecode> = LazyLock::new(|| bytecode(bytes!("60015f526104005ff3")));
+
+/// What a run pretends where it lacks state. Zeros fail where code asks for something to be there, ones where it asks
+/// for the opposite: a run with each finds many more keys than either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guess {
+    Zero,
+    One,
+}
+
+/// Code as the EVM runs it. What only begins like a delegation (EIP-7702) is code, if none that gets far.
+pub(crate) fn bytecode(code: Bytes) -> Bytecode {
+    Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
+}
 
 /// State a call pretends, above the view.
 #[derive(Debug, Default)]
@@ -50,17 +64,35 @@ pub(crate) struct ViewDb {
     pub(crate) hashes_below: u64,
     /// Whether code that begins with 0xef0100 is a delegation (EIP-7702); before, it is code that fails.
     pub(crate) delegations: bool,
+    pub(crate) guess: Guess,
 }
 
 impl ViewDb {
     pub(crate) fn new(view: Arc<View>, meter: Meter) -> Self {
         let hashes_below = view.number() + 1;
-        Self { view, overrides: None, missing: Rc::default(), meter, hashes_below, delegations: true }
+        Self {
+            view,
+            overrides: None,
+            missing: Rc::default(),
+            meter,
+            hashes_below,
+            delegations: true,
+            guess: Guess::Zero,
+        }
+    }
+
+    fn lack(&mut self, key: Key) {
+        self.missing.borrow_mut().add(key);
+        self.meter.guess();
+    }
+
+    fn stub(&self) -> Bytecode {
+        if self.guess == Guess::Zero { ZERO_STUB.clone() } else { ONE_STUB.clone() }
     }
 
     fn find_account(&mut self, address: Address) -> Option<AccountInfo> {
         let Some(account) = self.view.find_account(address) else {
-            self.missing.borrow_mut().add(Key::Account(address));
+            self.lack(Key::Account(address));
             // Rich and callable, so that the run goes as far as it can.
             let guess = Account { nonce: 0, balance: U256::MAX >> 1, code_hash: STUB_HASH };
             return Some(guess.into());
@@ -93,15 +125,15 @@ impl Database for ViewDb {
 
     fn code_by_hash(&mut self, hash: B256) -> Result<Bytecode, Infallible> {
         if hash == STUB_HASH {
-            return Ok(STUB_CODE.clone());
+            return Ok(self.stub());
         }
         let over = self.overrides.as_ref().and_then(|overrides| overrides.codes.get(&hash)).cloned();
         if let Some(code) = over.or_else(|| self.view.find_code(&hash)) {
             let plain = code.is_eip7702() && !self.delegations;
             return Ok(if plain { Bytecode::new_legacy(code.original_bytes()) } else { code });
         }
-        self.missing.borrow_mut().add(Key::Code(hash));
-        Ok(STUB_CODE.clone())
+        self.lack(Key::Code(hash));
+        Ok(self.stub())
     }
 
     fn storage(&mut self, address: Address, index: U256) -> Result<U256, Infallible> {
@@ -115,8 +147,8 @@ impl Database for ViewDb {
             }
         }
         Ok(self.view.find_slot(address, slot).unwrap_or_else(|| {
-            self.missing.borrow_mut().add(Key::Slot(address, slot));
-            U256::ZERO
+            self.lack(Key::Slot(address, slot));
+            if self.guess == Guess::Zero { U256::ZERO } else { U256::ONE }
         }))
     }
 
@@ -125,7 +157,7 @@ impl Database for ViewDb {
             return Ok(B256::ZERO);
         }
         Ok(self.view.find_hash(number).unwrap_or_else(|| {
-            self.missing.borrow_mut().add(Key::BlockHash(number));
+            self.lack(Key::BlockHash(number));
             B256::ZERO
         }))
     }

@@ -152,3 +152,7 @@ impl Diff {
         Ok(diff)
     }
 }
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

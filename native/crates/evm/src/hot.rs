@@ -7,19 +7,23 @@
 //! Readers take no lock across reads. The writer announces a moved window or a revert (`start`, `generation`)
 //! *before* it changes any value, and a reader checks both *after* its last read: see `View::check`.
 
+use crate::db::bytecode;
 use crate::diff::{Account, Diff};
 use crate::error::Error;
+use crate::key::Missing;
 use alloy_consensus::Header;
 use alloy_primitives::map::{AddressMap, B256Map, HashMap};
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::bytecode::Bytecode;
-use std::collections::VecDeque;
-use std::hash::Hash;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-const SHARDS: usize = 256;
-const MAX_WIPES: usize = 65_536;
+const SHARDS: usize = if cfg!(test) { 2 } else { 256 };
+const MAX_WIPES: usize = if cfg!(test) { 4 } else { 65_536 };
+/// How far back BLOCKHASH reaches.
+const MAX_HASHES: usize = 256;
 
 /// How much hot state may hold.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +54,8 @@ pub(crate) struct HotState {
     wipes: RwLock<AddressMap<Vec<u64>>>,
     any_wipes: AtomicBool,
     window: RwLock<VecDeque<Arc<HotBlock>>>,
+    /// Hashes of blocks below the window that code can still ask for.
+    hashes: RwLock<BTreeMap<u64, B256>>,
     start: AtomicU64,
     generation: AtomicU64,
 }
@@ -65,6 +71,7 @@ impl HotState {
             wipes: RwLock::default(),
             any_wipes: AtomicBool::new(false),
             window: RwLock::default(),
+            hashes: RwLock::default(),
             start: AtomicU64::new(0),
             generation: AtomicU64::new(0),
         }
@@ -92,24 +99,33 @@ impl HotState {
     }
 
     pub(crate) fn account(&self, address: Address, at: u64) -> Option<Option<Account>> {
-        self.accounts.get(&address, address_shard(&address), at).map(|(_, value)| value)
+        self.accounts.get(&address, at).map(|(_, value)| value)
     }
 
     pub(crate) fn slot(&self, address: Address, slot: B256, at: u64) -> Option<U256> {
         let key = (address, slot);
-        let found = self.slots.get(&key, slot_shard(&key), at);
-        if !self.any_wipes.load(Ordering::Acquire) {
-            return found.map(|(_, value)| value);
-        }
-        let wiped = read(&self.wipes)
-            .get(&address)
-            .and_then(|blocks| blocks.iter().rev().find(|block| **block <= at).copied());
+        // Before the value: old values are dropped first and the wipes that outweigh them after.
+        let wiped = self.wiped(address, at);
+        let found = self.slots.get(&key, at);
         match (found, wiped) {
             (Some((written, _)), Some(wiped)) if written < wiped => Some(U256::ZERO),
             // Within the window nothing written after the wipe can have been evicted; before it, it can.
             (None, Some(wiped)) if wiped > self.start() => Some(U256::ZERO),
             (found, _) => found.map(|(_, value)| value),
         }
+    }
+
+    /// The last block up to `at` that wiped an account's storage.
+    fn wiped(&self, address: Address, at: u64) -> Option<u64> {
+        if !self.any_wipes.load(Ordering::Acquire) {
+            return None;
+        }
+        read(&self.wipes).get(&address)?.iter().rev().find(|block| **block <= at).copied()
+    }
+
+    /// The hash of a block of the window, or of one below it that is known.
+    pub(crate) fn hash(&self, number: u64) -> Option<B256> {
+        self.block(number).map(|block| block.hash).or_else(|| read(&self.hashes).get(&number).copied())
     }
 
     pub(crate) fn code(&self, hash: &B256) -> Option<Bytecode> {
@@ -119,14 +135,30 @@ impl HotState {
         read(&self.codes).by_hash.get(hash).map(|code| code.code.clone())
     }
 
+    /// Keeps the window as it is until the result is dropped, if it still is what a `Missing` was of. What is loaded
+    /// is put under it: a block in between could have changed the value and been evicted again.
+    pub(crate) fn hold(&self, missing: &Missing) -> Option<RwLockReadGuard<'_, VecDeque<Arc<HotBlock>>>> {
+        let window = read(&self.window);
+        (self.start() == missing.as_of && self.generation() == missing.generation).then_some(window)
+    }
+
+    /// Keeps the hash of a block below the window.
+    pub(crate) fn put_hash(&self, number: u64, hash: B256) {
+        let mut hashes = write(&self.hashes);
+        hashes.insert(number, hash);
+        while hashes.len() > MAX_HASHES {
+            hashes.pop_first();
+        }
+    }
+
     /// Keeps a value as of the window's start, unless one is known already.
     pub(crate) fn put_account(&self, address: Address, account: Option<Account>) {
-        self.accounts.put_base(address, address_shard(&address), self.start(), account);
+        self.accounts.put_base(address, self.start(), account);
     }
 
     pub(crate) fn put_slot(&self, address: Address, slot: B256, value: U256) {
         let key = (address, slot);
-        self.slots.put_base(key, slot_shard(&key), self.start(), value);
+        self.slots.put_base(key, self.start(), value);
     }
 
     pub(crate) fn put_code(&self, hash: B256, code: Bytecode) {
@@ -143,6 +175,7 @@ impl HotState {
         *write(&self.codes) = Codes::default();
         write(&self.wipes).clear();
         self.any_wipes.store(false, Ordering::Release);
+        write(&self.hashes).clear();
         window.clear();
         window.push_back(Arc::new(HotBlock { hash, header, diff: Diff::default() }));
     }
@@ -166,16 +199,16 @@ impl HotState {
             self.any_wipes.store(true, Ordering::Release);
         }
         for (address, account) in &diff.accounts {
-            self.accounts.push(*address, address_shard(address), number, *account);
+            self.accounts.push(*address, number, *account);
         }
         for (address, slot, value) in &diff.slots {
             let key = (*address, *slot);
-            self.slots.push(key, slot_shard(&key), number, *value);
+            self.slots.push(key, number, *value);
         }
         if !diff.codes.is_empty() {
             let mut codes = write(&self.codes);
             for (hash, code) in &diff.codes {
-                codes.put(*hash, Bytecode::new_raw(code.clone()), number, self.start(), self.limits.code_bytes);
+                codes.put(*hash, bytecode(code.clone()), number, self.start(), self.limits.code_bytes);
             }
         }
         window.push_back(Arc::new(HotBlock { hash, header, diff }));
@@ -188,16 +221,23 @@ impl HotState {
 
     /// Moves the window's start one block up: what the block wrote becomes the value at the start.
     fn fold_oldest(&self, window: &mut VecDeque<Arc<HotBlock>>) {
-        window.pop_front();
+        let Some(left) = window.pop_front() else { return };
         let Some(first) = window.front() else { return };
         let start = first.header.number;
         self.start.store(start, Ordering::Release);
+        self.put_hash(left.header.number, left.hash);
         for (address, _) in &first.diff.accounts {
-            self.accounts.fold(address, address_shard(address), start);
+            self.accounts.fold(address, start);
         }
         for (address, slot, _) in &first.diff.slots {
             let key = (*address, *slot);
-            self.slots.fold(&key, slot_shard(&key), start);
+            self.slots.fold(&key, start);
+        }
+        let mut wipes = write(&self.wipes);
+        for address in &first.diff.wiped {
+            if let Some(blocks) = wipes.get_mut(address) {
+                blocks.retain(|block| *block >= start);
+            }
         }
     }
 
@@ -218,16 +258,19 @@ impl HotState {
             };
             let taken = block.header.number;
             for (address, _) in &block.diff.accounts {
-                self.accounts.cut(address, address_shard(address), taken);
+                self.accounts.cut(address, taken);
             }
             for (address, slot, _) in &block.diff.slots {
                 let key = (*address, *slot);
-                self.slots.cut(&key, slot_shard(&key), taken);
+                self.slots.cut(&key, taken);
             }
             let mut wipes = write(&self.wipes);
             for address in &block.diff.wiped {
                 if let Some(blocks) = wipes.get_mut(address) {
                     blocks.retain(|block| *block < taken);
+                    if blocks.is_empty() {
+                        wipes.remove(address);
+                    }
                 }
             }
         }
@@ -254,14 +297,6 @@ impl HotState {
     }
 }
 
-fn address_shard(address: &Address) -> usize {
-    usize::from(address[19] ^ address[0])
-}
-
-fn slot_shard(key: &(Address, B256)) -> usize {
-    usize::from(key.0[19] ^ key.1[31] ^ key.1[0])
-}
-
 /// Value at the window's start with the block it is known from, then values by block, ascending.
 #[derive(Debug, Clone)]
 struct Versions<V> {
@@ -271,41 +306,76 @@ struct Versions<V> {
 
 #[derive(Debug)]
 struct Shards<K, V> {
-    shards: Vec<RwLock<HashMap<K, Versions<V>>>>,
+    shards: Vec<RwLock<Shard<K, V>>>,
     per_shard: usize,
+    /// Seeded: whoever chooses keys must not be able to crowd them into one shard, which would evict them for ever.
+    hasher: RandomState,
+}
+
+#[derive(Debug)]
+struct Shard<K, V> {
+    keys: HashMap<K, Versions<V>>,
+    /// Entries from which it looks for some to drop: more than allowed, if those there are had to stay.
+    full_at: usize,
+}
+
+impl<K: Hash + Eq, V> Shard<K, V> {
+    fn new(full_at: usize) -> Self {
+        Self { keys: HashMap::default(), full_at }
+    }
+
+    /// The versions of a key, which is added if need be.
+    fn versions(&mut self, key: K, limit: usize) -> &mut Versions<V> {
+        if self.keys.len() >= self.full_at && !self.keys.contains_key(&key) {
+            self.evict(limit);
+        }
+        self.keys.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() })
+    }
+
+    /// Drops about an eighth of the entries that can be loaded again. The map's own order is random enough here.
+    fn evict(&mut self, limit: usize) {
+        let mut left = self.keys.len().saturating_sub(limit) + limit / 8 + 1;
+        self.keys.retain(|_, versions| {
+            let drop = left > 0 && versions.later.is_empty();
+            left -= usize::from(drop);
+            !drop
+        });
+        self.full_at = limit.max(self.keys.len() + self.keys.len() / 8 + 1);
+    }
 }
 
 impl<K: Hash + Eq, V: Copy> Shards<K, V> {
     fn new(per_shard: usize) -> Self {
-        Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), per_shard }
+        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::new(per_shard))).collect();
+        Self { shards, per_shard, hasher: RandomState::default() }
+    }
+
+    fn shard(&self, key: &K) -> &RwLock<Shard<K, V>> {
+        // The high bits: the map inside a shard goes by the low ones of another hash.
+        &self.shards[(self.hasher.hash_one(key) >> 32) as usize % SHARDS]
     }
 
     /// The newest value not above `at` and the block it is known from.
-    fn get(&self, key: &K, shard: usize, at: u64) -> Option<(u64, V)> {
-        let shard = read(&self.shards[shard]);
-        let versions = shard.get(key)?;
+    fn get(&self, key: &K, at: u64) -> Option<(u64, V)> {
+        let shard = read(self.shard(key));
+        let versions = shard.keys.get(key)?;
         let found = versions.later.iter().rev().find(|(block, _)| *block <= at);
         found.copied().or(versions.base)
     }
 
-    fn put_base(&self, key: K, shard: usize, start: u64, value: V) {
-        let mut shard = write(&self.shards[shard]);
-        if shard.len() >= self.per_shard {
-            evict(&mut shard);
-        }
-        let versions = shard.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() });
-        versions.base.get_or_insert((start, value));
+    fn put_base(&self, key: K, start: u64, value: V) {
+        let mut shard = write(self.shard(&key));
+        shard.versions(key, self.per_shard).base.get_or_insert((start, value));
     }
 
-    fn push(&self, key: K, shard: usize, block: u64, value: V) {
-        let mut shard = write(&self.shards[shard]);
-        let versions = shard.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() });
-        versions.later.push((block, value));
+    fn push(&self, key: K, block: u64, value: V) {
+        let mut shard = write(self.shard(&key));
+        shard.versions(key, self.per_shard).later.push((block, value));
     }
 
-    fn fold(&self, key: &K, shard: usize, start: u64) {
-        let mut shard = write(&self.shards[shard]);
-        let Some(versions) = shard.get_mut(key) else {
+    fn fold(&self, key: &K, start: u64) {
+        let mut shard = write(self.shard(key));
+        let Some(versions) = shard.keys.get_mut(key) else {
             return;
         };
         let old = versions.later.iter().take_while(|(block, _)| *block <= start).count();
@@ -317,20 +387,20 @@ impl<K: Hash + Eq, V: Copy> Shards<K, V> {
         }
     }
 
-    fn cut(&self, key: &K, shard: usize, block: u64) {
-        let mut shard = write(&self.shards[shard]);
-        let Some(versions) = shard.get_mut(key) else {
+    fn cut(&self, key: &K, block: u64) {
+        let mut shard = write(self.shard(key));
+        let Some(versions) = shard.keys.get_mut(key) else {
             return;
         };
         versions.later.retain(|(at, _)| *at < block);
         if versions.later.is_empty() && versions.base.is_none() {
-            shard.remove(key);
+            shard.keys.remove(key);
         }
     }
 
     fn drop_bases(&self) {
         for shard in &self.shards {
-            write(shard).retain(|_, versions| {
+            write(shard).keys.retain(|_, versions| {
                 versions.base = None;
                 !versions.later.is_empty()
             });
@@ -339,23 +409,13 @@ impl<K: Hash + Eq, V: Copy> Shards<K, V> {
 
     fn clear(&self) {
         for shard in &self.shards {
-            *write(shard) = HashMap::default();
+            *write(shard) = Shard::new(self.per_shard);
         }
     }
 
     fn len(&self) -> usize {
-        self.shards.iter().map(|shard| read(shard).len()).sum()
+        self.shards.iter().map(|shard| read(shard).keys.len()).sum()
     }
-}
-
-/// Drops about an eighth of the entries that can be loaded again. The map's own order is random enough here.
-fn evict<K: Hash + Eq, V>(shard: &mut HashMap<K, Versions<V>>) {
-    let mut left = shard.len() / 8 + 1;
-    shard.retain(|_, versions| {
-        let drop = left > 0 && versions.later.is_empty();
-        left -= usize::from(drop);
-        !drop
-    });
 }
 
 #[derive(Debug, Clone)]
@@ -373,7 +433,8 @@ struct Codes {
 
 impl Codes {
     fn put(&mut self, hash: B256, code: Bytecode, since: u64, start: u64, limit: usize) {
-        if self.by_hash.contains_key(&hash) {
+        if let Some(held) = self.by_hash.get_mut(&hash) {
+            held.since = held.since.max(since);
             return;
         }
         let size = code.len();
@@ -394,3 +455,7 @@ pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+#[path = "hot_tests.rs"]
+mod tests;

@@ -113,3 +113,7 @@ fn digits<const N: usize>(text: &[u8], at: usize) -> Result<[u8; N], Error> {
     hex::decode_to_slice(part, &mut bytes).map_err(|why| malformed("state key", why))?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+#[path = "key_tests.rs"]
+mod tests;

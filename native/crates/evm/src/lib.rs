@@ -1,6 +1,11 @@
 //! The native core of Chain Query: blocks and calls executed on state held in memory. Pure compute: it opens no
 //! file and no socket, and what it lacks it names (`missing`) instead of fetching it.
 
+#[cfg(test)]
+#[path = "../tests/support/random.rs"]
+#[allow(clippy::unwrap_used, dead_code, reason = "tests")]
+mod random;
+
 mod block;
 mod bytes;
 mod call;

@@ -1,15 +1,22 @@
-//! Limits on how long a call runs. Counting gas would change what GAS, the 63/64 rule and try/catch see, so work is
-//! counted where code can loop or fan out: at JUMPDEST, at calls and creates, and by the length of what is hashed.
+//! Limits on how long a call runs. A lower gas limit would change what GAS, the 63/64 rule and try/catch see, so the
+//! limit is beside it: work is counted where code can loop or fan out (at JUMPDEST, at calls and creates, by the length
+//! of what is hashed) and there, too, by the gas spent since the last count. Precompiles are counted by their gas.
+//!
+//! The weights keep the worst code found below 50 ms at the default budget: `tests/hold.rs` measures them.
 
 use crate::db::ViewDb;
 use alloy_evm::eth::EthEvmContext;
+use alloy_evm::precompiles::PrecompilesMap;
 use alloy_op_evm::OpEvmContext;
+use alloy_primitives::Address;
 use revm::bytecode::opcode;
 use revm::context_interface::context::ContextError;
+use revm::context_interface::{Cfg, ContextTr, JournalTr};
+use revm::handler::PrecompileProvider;
 use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::{contract, system};
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::interpreter::{Host, Instruction, InstructionContext, InstructionResult};
+use revm::interpreter::{CallInputs, Host, Instruction, InstructionContext, InstructionResult, InterpreterResult};
 use revm::primitives::hardfork::SpecId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +29,12 @@ pub type CancelFlag = Arc<AtomicBool>;
 const STRIDE: u64 = 4096;
 /// What a call costs in steps: entering a frame, or running a precompile.
 const CALL_STEPS: u64 = 64;
+/// Gas that weighs as much as a step. The slowest opcode for its gas takes 6 ns for one (TSTORE of a new key).
+const GAS_PER_STEP: u64 = 256;
+/// The same for precompiles, which take up to 40 ns for one (P256VERIFY).
+const PRECOMPILE_GAS_PER_STEP: u64 = 64;
+/// Steps of a run that has lacked state: it only looks for more keys, and what it guessed may make it loop.
+const GUESSING_STEPS: u64 = 50_000;
 
 /// Why a run was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +50,10 @@ pub(crate) enum Stop {
 pub(crate) struct Meter {
     left: u64,
     limit: Limit,
+    /// Gas left in all frames together when it was last looked at.
+    gas: u64,
+    /// Gas that the frames below each depth hold back from their callees.
+    held: Vec<u64>,
     pub(crate) stopped: Option<Stop>,
 }
 
@@ -49,15 +66,50 @@ enum Limit {
 
 impl Meter {
     pub(crate) const fn unlimited() -> Self {
-        Self { left: u64::MAX, limit: Limit::None, stopped: None }
+        Self::new(u64::MAX, Limit::None)
     }
 
     pub(crate) const fn steps(budget: u64) -> Self {
-        Self { left: budget, limit: Limit::Steps, stopped: None }
+        Self::new(budget, Limit::Steps)
     }
 
     pub(crate) const fn clock(deadline: Instant, cancel: CancelFlag) -> Self {
-        Self { left: STRIDE, limit: Limit::Clock { deadline, cancel }, stopped: None }
+        // Nothing left: the first count looks at the clock, as a call may have waited for long.
+        Self::new(0, Limit::Clock { deadline, cancel })
+    }
+
+    const fn new(left: u64, limit: Limit) -> Self {
+        Self { left, limit, gas: 0, held: Vec::new(), stopped: None }
+    }
+
+    /// From here on the run goes on with made-up state: bounds it if only the clock did.
+    pub(crate) fn guess(&mut self) {
+        if matches!(self.limit, Limit::Clock { .. }) {
+            (self.left, self.limit) = (GUESSING_STEPS, Limit::Steps);
+        }
+    }
+
+    /// Counts `steps` and the gas spent since the last time, given what this frame has left.
+    #[inline]
+    fn count(&mut self, steps: u64, depth: usize, gas: u64) -> bool {
+        let left = self.held.get(depth).copied().unwrap_or(0).saturating_add(gas);
+        let spent = self.gas.saturating_sub(left);
+        self.gas = left;
+        self.tick(steps + spent / GAS_PER_STEP)
+    }
+
+    /// Notes that the frame at `depth` keeps `gas` while the one it calls runs.
+    fn hold(&mut self, depth: usize, gas: u64) {
+        let below = self.held.get(depth).copied().unwrap_or(0);
+        if self.held.len() < depth + 2 {
+            self.held.resize(depth + 2, 0);
+        }
+        self.held[depth + 1] = below.saturating_add(gas);
+    }
+
+    /// The most gas a precompile may use here, if there is a bound beside its own.
+    fn precompile_gas(&self) -> Option<u64> {
+        matches!(self.limit, Limit::Steps).then(|| self.left.saturating_mul(PRECOMPILE_GAS_PER_STEP))
     }
 
     /// Counts `steps`; false when the run must stop.
@@ -87,6 +139,7 @@ impl Meter {
 /// A host whose database carries the meter.
 pub(crate) trait Metered: Host {
     fn meter(&mut self) -> &mut Meter;
+    fn depth(&self) -> usize;
     fn fail(&mut self);
 }
 
@@ -96,6 +149,11 @@ macro_rules! metered {
             #[inline]
             fn meter(&mut self) -> &mut Meter {
                 &mut self.journaled_state.database.meter
+            }
+
+            #[inline]
+            fn depth(&self) -> usize {
+                self.journaled_state.depth()
             }
 
             fn fail(&mut self) {
@@ -112,7 +170,8 @@ type Step<'a, H> = InstructionContext<'a, H, EthInterpreter>;
 
 #[inline]
 fn count<H: Metered>(context: &mut Step<'_, H>, steps: u64) -> bool {
-    if context.host.meter().tick(steps) {
+    let (depth, gas) = (context.host.depth(), context.interpreter.gas.remaining());
+    if context.host.meter().count(steps, depth, gas) {
         return true;
     }
     context.host.fail();
@@ -136,7 +195,9 @@ macro_rules! counted_calls {
     ($($name:ident = $inner:expr),+ $(,)?) => {
         $(fn $name<H: Metered>(mut context: Step<'_, H>) {
             if count(&mut context, CALL_STEPS) {
-                $inner(context);
+                $inner(Step { interpreter: &mut *context.interpreter, host: &mut *context.host });
+                let (depth, gas) = (context.host.depth(), context.interpreter.gas.remaining());
+                context.host.meter().hold(depth, gas);
             }
         })+
     };
@@ -149,6 +210,86 @@ counted_calls! {
     static_call = contract::static_call,
     create = contract::create::<_, false, _>,
     create2 = contract::create::<_, true, _>,
+}
+
+/// Precompiles that count. Where steps are limited, one gets no more gas than they are worth: if that is too little, the
+/// run is stopped, and if it suffices, the answer is the same as with all of the gas.
+#[derive(Debug)]
+pub(crate) struct MeteredPrecompiles {
+    active: PrecompilesMap,
+    /// Precompiles that an override took away; their addresses stay warm.
+    hidden: Vec<Address>,
+}
+
+impl MeteredPrecompiles {
+    /// All of `active` but those at `hidden` addresses.
+    pub(crate) fn without(mut active: PrecompilesMap, hidden: &[Address]) -> Self {
+        let mut gone = Vec::new();
+        for address in hidden {
+            active.apply_precompile(address, |precompile| {
+                gone.extend(precompile.map(|_| *address));
+                None
+            });
+        }
+        Self { active, hidden: gone }
+    }
+}
+
+impl<C> PrecompileProvider<C> for MeteredPrecompiles
+where
+    C: ContextTr + Metered,
+    PrecompilesMap: PrecompileProvider<C, Output = InterpreterResult>,
+{
+    type Output = InterpreterResult;
+
+    fn set_spec(&mut self, spec: <C::Cfg as Cfg>::Spec) -> bool {
+        PrecompileProvider::<C>::set_spec(&mut self.active, spec)
+    }
+
+    fn run(&mut self, context: &mut C, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
+        if !PrecompileProvider::<C>::contains(&self.active, &inputs.bytecode_address) {
+            return Ok(None);
+        }
+        let short = context.meter().precompile_gas().filter(|limit| *limit < inputs.gas_limit);
+        let Some(limit) = short else {
+            let result = self.active.run(context, inputs)?;
+            return charge(context, inputs.gas_limit, result);
+        };
+        let result = self.active.run(context, &CallInputs { gas_limit: limit, ..inputs.clone() })?;
+        if result.as_ref().is_some_and(|result| result.result == InstructionResult::PrecompileOOG) {
+            context.meter().stopped = Some(Stop::Budget);
+            return Err("stopped by the meter".into());
+        }
+        let mut result = charge(context, limit, result)?;
+        if let Some(InterpreterResult { result, gas, .. }) = &mut result {
+            let unused = if result.is_ok_or_revert() { inputs.gas_limit - limit } else { 0 };
+            gas.tracker_mut().set_limit(inputs.gas_limit);
+            gas.set_remaining(gas.remaining() + unused);
+        }
+        Ok(result)
+    }
+
+    fn warm_addresses(&self) -> Box<impl Iterator<Item = Address>> {
+        let active = PrecompileProvider::<C>::warm_addresses(&self.active);
+        Box::new(active.chain(self.hidden.iter().copied()).collect::<Vec<_>>().into_iter())
+    }
+
+    fn contains(&self, address: &Address) -> bool {
+        PrecompileProvider::<C>::contains(&self.active, address)
+    }
+}
+
+fn charge<H: Metered>(
+    host: &mut H,
+    limit: u64,
+    result: Option<InterpreterResult>,
+) -> Result<Option<InterpreterResult>, String> {
+    let used = match &result {
+        Some(result) if result.result.is_ok_or_revert() => limit - result.gas.remaining(),
+        // It failed before it did anything much.
+        _ => 0,
+    };
+    if host.meter().tick(used / PRECOMPILE_GAS_PER_STEP) { Ok(result) } else { Err("stopped by the meter".into()) }
 }
 
 /// Opcodes and the fork that brought them.

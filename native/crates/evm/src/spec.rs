@@ -76,7 +76,7 @@ impl ChainSpec {
         Self {
             chain_id: 1,
             stack: Stack::Ethereum,
-            forks: list_forks(&forks),
+            forks: list_forks(&forks, EthereumHardfork::VARIANTS.iter()),
             op_forks: Vec::new(),
             deposit_contract: Some(deposit),
             blobs,
@@ -85,10 +85,12 @@ impl ChainSpec {
 
     fn op(chain_id: u64, forks: &OpChainHardforks) -> Self {
         let op_forks = OP_FORK_FIELDS.iter().map(|(fork, _)| (*fork, forks.op_fork_activation(*fork))).collect();
+        // Up to Osaka: alloy-op-hardforks panics when it is asked for a fork younger than itself.
+        let known = EthereumHardfork::VARIANTS.iter().take_while(|fork| **fork != EthereumHardfork::Bpo1);
         Self {
             chain_id,
             stack: Stack::Op,
-            forks: list_forks(forks),
+            forks: list_forks(forks, known),
             op_forks,
             deposit_contract: None,
             blobs: BlobScheduleBlobParams::mainnet(),
@@ -224,8 +226,11 @@ impl ChainSpec {
     }
 }
 
-fn list_forks(forks: &impl EthereumHardforks) -> Vec<(EthereumHardfork, ForkCondition)> {
-    EthereumHardfork::VARIANTS.iter().map(|fork| (*fork, forks.ethereum_fork_activation(*fork))).collect()
+fn list_forks<'a>(
+    forks: &impl EthereumHardforks,
+    which: impl Iterator<Item = &'a EthereumHardfork>,
+) -> Vec<(EthereumHardfork, ForkCondition)> {
+    which.map(|fork| (*fork, forks.ethereum_fork_activation(*fork))).collect()
 }
 
 /// The forks a call sees, given whether its context is merged.

@@ -1,6 +1,7 @@
 //! The state after one block, readable while the chain moves on.
 
 use crate::chain::Chain;
+use crate::db::bytecode;
 use crate::diff::{Account, decode_account, decode_slot};
 use crate::error::{Error, malformed};
 use crate::hot::{read, write};
@@ -36,7 +37,6 @@ pub struct View {
     hash: B256,
     header: Header,
     source: Source,
-    hashes: RwLock<HashMap<u64, B256>>,
 }
 
 #[derive(Debug)]
@@ -51,6 +51,7 @@ enum Source {
 struct Loaded {
     accounts: HashMap<Address, Option<Account>>,
     slots: HashMap<(Address, B256), U256>,
+    hashes: HashMap<u64, B256>,
 }
 
 impl View {
@@ -60,14 +61,14 @@ impl View {
         let hash = header.hash_slow();
         let hot = chain.hot().block(header.number).is_some_and(|block| block.hash == hash);
         let source = if hot { Source::Hot } else { Source::Loaded(RwLock::default()) };
-        Ok(Self { chain, number: header.number, hash, header, source, hashes: RwLock::default() })
+        Ok(Self { chain, number: header.number, hash, header, source })
     }
 
     /// A view of the head of hot state.
     pub(crate) fn of_head(chain: Arc<Chain>) -> Result<Self, Error> {
         let head = chain.hot().head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
         let (number, hash, header) = (head.header.number, head.hash, head.header.clone());
-        Ok(Self { chain, number, hash, header, source: Source::Hot, hashes: RwLock::default() })
+        Ok(Self { chain, number, hash, header, source: Source::Hot })
     }
 
     pub const fn number(&self) -> u64 {
@@ -138,12 +139,10 @@ impl View {
         if number == self.number {
             return Some(self.hash);
         }
-        if self.is_hot()
-            && let Some(block) = self.chain.hot().block(number)
-        {
-            return Some(block.hash);
+        match &self.source {
+            Source::Hot => self.chain.hot().hash(number),
+            Source::Loaded(loaded) => read(loaded).hashes.get(&number).copied(),
         }
-        read(&self.hashes).get(&number).copied()
     }
 
     /// Reads one account.
@@ -174,7 +173,8 @@ impl View {
             return Err(malformed("loaded state", "there is not one value for each key"));
         }
         let hot = self.chain.hot();
-        let current = !self.is_hot() || (hot.start() == missing.as_of && hot.generation() == missing.generation);
+        let held = self.is_hot().then(|| hot.hold(missing));
+        let current = held.as_ref().is_none_or(Option::is_some);
         for (key, value) in missing.keys.iter().zip(values) {
             match key {
                 Key::Code(hash) => {
@@ -182,18 +182,27 @@ impl View {
                     if alloy_primitives::keccak256(&code) != *hash {
                         return Err(malformed("loaded code", format!("it does not hash to {hash}")));
                     }
-                    hot.put_code(*hash, Bytecode::new_raw(code));
+                    hot.put_code(*hash, bytecode(code));
                 }
                 _ if !current => {}
                 Key::Account(address) => self.put_account(*address, decode_account(value)?),
                 Key::Slot(address, slot) => self.put_slot(*address, *slot, decode_slot(value)?),
                 Key::BlockHash(number) => {
                     let hash = B256::try_from(*value).map_err(|why| malformed("loaded block hash", why))?;
-                    write(&self.hashes).insert(*number, hash);
+                    self.put_hash(*number, hash);
                 }
             }
         }
         Ok(())
+    }
+
+    fn put_hash(&self, number: u64, hash: B256) {
+        match &self.source {
+            Source::Hot => self.chain.hot().put_hash(number, hash),
+            Source::Loaded(loaded) => {
+                write(loaded).hashes.insert(number, hash);
+            }
+        }
     }
 
     fn put_account(&self, address: Address, account: Option<Account>) {
@@ -222,3 +231,7 @@ impl View {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -2,15 +2,14 @@
 
 use crate::call::{CallResult, Message, choose_type};
 use crate::db::ViewDb;
-use crate::meter;
+use crate::meter::{self, MeteredPrecompiles};
 use crate::spec::{ChainSpec, Stack};
 use alloy_evm::EvmFactory;
 use alloy_evm::eth::{EthEvmBuilder, EthEvmContext};
-use alloy_evm::precompiles::PrecompilesMap;
 use alloy_op_evm::{OpEvmContext, OpEvmFactory, OpTx};
 use alloy_primitives::{Address, Bytes, U256};
 use op_revm::{L1BlockInfo, OpSpecId, OpTransaction};
-use revm::context::{BlockEnv, CfgEnv, Evm as RevmEvm, TxEnv};
+use revm::context::{BlockEnv, CfgEnv, Evm as RevmEvm, Transaction};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError};
 use revm::handler::EthFrame;
@@ -31,14 +30,14 @@ type EthCallEvm = RevmEvm<
     EthEvmContext<ViewDb>,
     NoOpInspector,
     EthInstructions<EthInterpreter, EthEvmContext<ViewDb>>,
-    PrecompilesMap,
+    MeteredPrecompiles,
     EthFrame,
 >;
 type OpCallEvm = op_revm::OpEvm<
     OpEvmContext<ViewDb>,
     NoOpInspector,
     EthInstructions<EthInterpreter, OpEvmContext<ViewDb>>,
-    PrecompilesMap,
+    MeteredPrecompiles,
 >;
 
 thread_local! {
@@ -62,9 +61,12 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     if !fork.is_enabled_in(SpecId::OSAKA) {
         env.cfg_env.max_blobs_per_tx = None;
     }
+    let about = About::of(&message);
     let mut tx = message.tx;
     choose_type(&mut tx, fork);
-    let about = About::of(&tx);
+    if let Some(result) = about.refusal_of_sender(&mut db) {
+        return Ran { result, db };
+    }
     let hidden = overridden_precompiles(&db);
     let kept = ETH.with(RefCell::take).filter(|(kept, _)| *kept == fork && hidden.is_empty());
     let mut evm = match kept {
@@ -77,13 +79,13 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         None => {
             let mut evm = EthEvmBuilder::new(db, env).build().into_inner();
             meter::install(&mut evm.instruction, fork);
-            hide(&mut evm.precompiles, &hidden);
-            evm
+            let precompiles = MeteredPrecompiles::without(evm.precompiles.clone(), &hidden);
+            evm.with_precompiles(precompiles)
         }
     };
     let outcome = evm.transact(tx);
     let db = take_db(&mut evm.ctx.journaled_state.database);
-    let (result, db) = finish(outcome.map(|done| done.result), db, &about, |halt| halt_text(&halt));
+    let result = finish(outcome.map(|done| done.result), &about, |halt| halt_text(&halt));
     if hidden.is_empty() {
         ETH.with(|slot| *slot.borrow_mut() = Some((fork, evm)));
     }
@@ -97,9 +99,12 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     db.delegations = fork.into_eth_spec().is_enabled_in(SpecId::PRAGUE);
     // A caller without funds must not fail on the fee for L1 data that a call never posts.
     env.cfg_env.disable_fee_charge = true;
+    let about = About::of(&message);
     let mut tx = message.tx;
     choose_type(&mut tx, fork.into_eth_spec());
-    let about = About::of(&tx);
+    if let Some(result) = about.refusal_of_sender(&mut db) {
+        return Ran { result, db };
+    }
     let mut op = OpTransaction::new(tx);
     op.enveloped_tx = Some(Bytes::new());
     let hidden = overridden_precompiles(&db);
@@ -117,8 +122,8 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         None => {
             let mut evm = OpEvmFactory::<OpTx>::default().create_evm(db, env).into_inner();
             meter::install(&mut evm.0.instruction, fork.into_eth_spec());
-            hide(&mut evm.0.precompiles, &hidden);
-            evm
+            let precompiles = MeteredPrecompiles::without(evm.0.precompiles.clone(), &hidden);
+            evm.with_precompiles(precompiles)
         }
     };
     let outcome = evm.transact(OpTx(op)).map_err(|error| match error {
@@ -129,7 +134,7 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         other => EVMError::Custom(other.to_string()),
     });
     let db = take_db(&mut evm.0.ctx.journaled_state.database);
-    let (result, db) = finish(outcome.map(|done| done.result), db, &about, |halt| match halt {
+    let result = finish(outcome.map(|done| done.result), &about, |halt| match halt {
         op_revm::OpHaltReason::Base(base) => halt_text(&base),
         op_revm::OpHaltReason::FailedDeposit => "failed deposit".into(),
     });
@@ -152,8 +157,9 @@ fn relax<S>(cfg: &mut CfgEnv<S>, block: &mut BlockEnv, message: &Message) {
     cfg.disable_block_gas_limit = true;
     cfg.tx_chain_id_check = false;
     cfg.tx_gas_limit_cap = Some(u64::MAX);
-    cfg.disable_base_fee = message.free;
-    if message.free {
+    // Compared already, in geth's order. A message that pays nothing sees a base fee of zero.
+    cfg.disable_base_fee = true;
+    if message.tx.gas_price == 0 {
         block.basefee = 0;
     }
     if let Some(price) = message.blob_base_fee {
@@ -172,62 +178,71 @@ fn overridden_precompiles(db: &ViewDb) -> Vec<Address> {
     db.overrides.iter().flat_map(|overrides| overrides.accounts.keys()).filter(low).copied().collect()
 }
 
-fn hide(precompiles: &mut PrecompilesMap, hidden: &[Address]) {
-    for address in hidden {
-        precompiles.apply_precompile(address, |_| None);
-    }
-}
-
-/// What messages about a refused call mention.
+/// What decides whether a sender can start a call, and what a refusal mentions.
 struct About {
     from: Address,
     gas: u64,
-    fee_cap: u128,
-    value: U256,
+    /// What the sender must own; `None` when it does not fit into 256 bits.
+    want: Option<U256>,
+    creates: bool,
     data: usize,
 }
 
 impl About {
-    fn of(tx: &TxEnv) -> Self {
-        Self { from: tx.caller, gas: tx.gas_limit, fee_cap: tx.gas_price, value: tx.value, data: tx.data.len() }
+    fn of(Message { tx, fee_cap, .. }: &Message) -> Self {
+        let gas = U256::from(tx.gas_limit).checked_mul(*fee_cap);
+        let blobs = U256::from(tx.total_blob_gas()).checked_mul(U256::from(tx.max_fee_per_blob_gas));
+        let fees = gas.and_then(|gas| gas.checked_add(blobs?));
+        Self {
+            from: tx.caller,
+            gas: tx.gas_limit,
+            want: fees.and_then(|fees| fees.checked_add(tx.value)),
+            creates: tx.kind.is_create(),
+            data: tx.data.len(),
+        }
+    }
+
+    /// What geth checks of the sender before anything else about the message.
+    fn refusal_of_sender(&self, db: &mut ViewDb) -> Option<CallResult> {
+        let sender = db.basic(self.from).unwrap_or_else(|never| match never {}).unwrap_or_default();
+        if self.want.is_none_or(|want| sender.balance < want) {
+            return Some(self.refuse(&self.poor(sender.balance)));
+        }
+        (self.creates && sender.nonce == u64::MAX).then(|| CallResult::Halt("nonce uint64 overflow".into()))
+    }
+
+    fn poor(&self, have: U256) -> String {
+        let from = self.from.to_checksum(None);
+        let need = self.want.map_or_else(
+            || "required balance exceeds 256 bits".to_owned(),
+            |want| format!("have {have} want {want}"),
+        );
+        format!("insufficient funds for gas * price + value: address {from} {need}")
+    }
+
+    fn refuse(&self, why: &str) -> CallResult {
+        CallResult::Invalid(format!("err: {why} (supplied gas {})", self.gas))
     }
 }
 
 fn finish<H>(
     outcome: Result<ExecutionResult<H>, EVMError<std::convert::Infallible>>,
-    mut db: ViewDb,
     about: &About,
     halt: impl Fn(H) -> String,
-) -> (CallResult, ViewDb) {
-    let result = match outcome {
+) -> CallResult {
+    match outcome {
         Ok(ExecutionResult::Success { output, .. }) => CallResult::Success(output.into_data()),
         Ok(ExecutionResult::Revert { output, .. }) => CallResult::Revert(output),
         Ok(ExecutionResult::Halt { reason, .. }) => CallResult::Halt(halt(reason)),
-        Err(EVMError::Transaction(why)) => {
-            let text = refusal(&why, about, &mut db);
-            CallResult::Invalid(format!("err: {text} (supplied gas {})", about.gas))
-        }
-        Err(other) => CallResult::Invalid(format!("err: {other} (supplied gas {})", about.gas)),
-    };
-    (result, db)
+        Err(EVMError::Transaction(why)) => about.refuse(&refusal(&why, about)),
+        Err(other) => about.refuse(&other.to_string()),
+    }
 }
 
-/// Why a message was refused, in geth's words and geth's order: funds come before gas.
-fn refusal(why: &InvalidTransaction, about: &About, db: &mut ViewDb) -> String {
+/// Why a message was refused, in geth's words.
+fn refusal(why: &InvalidTransaction, about: &About) -> String {
     use InvalidTransaction as I;
-    let from = about.from.to_checksum(None);
-    let want = U256::from(about.gas).saturating_mul(U256::from(about.fee_cap)).saturating_add(about.value);
-    let have = db.basic(about.from).unwrap_or_else(|never| match never {}).map_or(U256::ZERO, |info| info.balance);
-    let poor = format!("insufficient funds for gas * price + value: address {from} have {have} want {want}");
     match why {
-        I::LackOfFundForMaxFee { .. } | I::OverflowPaymentInTransaction => poor,
-        I::CallGasCostMoreThanGasLimit { .. }
-        | I::GasFloorMoreThanGasLimit { .. }
-        | I::CreateInitCodeSizeLimit
-            if have < want =>
-        {
-            poor
-        }
         I::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
             format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}")
         }
@@ -238,8 +253,9 @@ fn refusal(why: &InvalidTransaction, about: &About, db: &mut ViewDb) -> String {
             format!("max initcode size exceeded: code size {} limit {}", about.data, 2 * 24_576)
         }
         I::BlobGasPriceGreaterThanMax { block_blob_gas_price, tx_max_fee_per_blob_gas } => format!(
-            "max fee per blob gas less than block blob gas fee: address {from} blobGasFeeCap: \
-             {tx_max_fee_per_blob_gas}, blobBaseFee: {block_blob_gas_price}"
+            "max fee per blob gas less than block blob gas fee: address {} blobGasFeeCap: {tx_max_fee_per_blob_gas}, \
+             blobBaseFee: {block_blob_gas_price}",
+            about.from.to_checksum(None)
         ),
         I::TooManyBlobs { .. } => "blob transaction has too many blobs".into(),
         other => other.to_string(),

@@ -1,0 +1,143 @@
+//! Small chains and calls for the tests beside this folder.
+
+#![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
+
+mod random;
+
+pub use random::Random;
+
+use alloy_primitives::{Address, Bytes, U256, address, hex};
+use chain_query_evm::{
+    CallOptions, CallRequest, CallResult, Chain, ChainOptions, Commitment, HotLimits, Lane, Outcome, View, call,
+    genesis_block,
+};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Steps a call may take inline by default, and its gas: `callInlineSteps` and `callGasCap` in TypeScript.
+pub const STEPS: u64 = 20_000;
+pub const GAS: u64 = 50_000_000;
+
+/// A file of the folder that is shared between checkouts.
+pub fn shared(path: &str) -> PathBuf {
+    let folder = std::env::var("CHAIN_QUERY_SHARED").unwrap_or_else(|_| "../../../../shared".into());
+    PathBuf::from(folder).join(path)
+}
+
+pub fn options() -> ChainOptions {
+    ChainOptions {
+        hot: HotLimits { window: 64, entries: 1 << 20, code_bytes: 1 << 26 },
+        view_entries: 1 << 16,
+        pool_threads: 1,
+        pool_queue: 4,
+    }
+}
+
+/// The last fork of each stack that a test chain has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fork {
+    Byzantium,
+    London,
+    Prague,
+    Osaka,
+    Isthmus,
+}
+
+pub fn genesis(fork: Fork, alloc: &serde_json::Value) -> String {
+    let mut config = serde_json::json!({
+        "chainId": 7, "homesteadBlock": 0, "eip150Block": 0, "eip155Block": 0, "eip158Block": 0, "byzantiumBlock": 0,
+    });
+    let mut add = |fields: serde_json::Value| {
+        config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    };
+    if fork != Fork::Byzantium {
+        add(serde_json::json!({
+            "constantinopleBlock": 0, "petersburgBlock": 0, "istanbulBlock": 0, "berlinBlock": 0, "londonBlock": 0,
+        }));
+    }
+    if matches!(fork, Fork::Prague | Fork::Osaka | Fork::Isthmus) {
+        add(serde_json::json!({
+            "mergeNetsplitBlock": 0, "terminalTotalDifficulty": 0, "shanghaiTime": 0, "cancunTime": 0,
+            "pragueTime": 0,
+        }));
+    }
+    if fork == Fork::Osaka {
+        add(serde_json::json!({ "osakaTime": 0 }));
+    }
+    if fork == Fork::Isthmus {
+        add(serde_json::json!({
+            "optimism": {}, "bedrockBlock": 0, "regolithTime": 0, "canyonTime": 0, "ecotoneTime": 0,
+            "fjordTime": 0, "graniteTime": 0, "holoceneTime": 0, "isthmusTime": 0,
+        }));
+    }
+    let difficulty = if matches!(fork, Fork::Byzantium | Fork::London) { "0x1" } else { "0x0" };
+    serde_json::json!({
+        "config": config, "alloc": alloc, "gasLimit": "0x5f5e100", "difficulty": difficulty, "timestamp": "0x64",
+        "nonce": "0x0", "extraData": "0x", "baseFeePerGas": "0x7",
+    })
+    .to_string()
+}
+
+/// A chain that has only its genesis block.
+pub struct Small {
+    pub chain: Arc<Chain>,
+    pub outcome: Outcome,
+    pub commitment: Option<Commitment>,
+}
+
+pub fn small(fork: Fork, alloc: &serde_json::Value) -> Small {
+    let (spec, outcome, commitment) = genesis_block(&genesis(fork, alloc)).unwrap();
+    let chain = Arc::new(Chain::new(spec, options()).unwrap());
+    chain.start_at_genesis(&outcome).unwrap();
+    Small { chain, outcome, commitment: Some(commitment) }
+}
+
+impl Small {
+    pub fn view(&self) -> Arc<View> {
+        let header = alloy_rlp::encode(&self.outcome.header);
+        Arc::new(View::open(Arc::clone(&self.chain), &header).unwrap())
+    }
+}
+
+/// A chain with one contract at `CONTRACT`.
+pub fn with_code(fork: Fork, code: &[u8]) -> Arc<View> {
+    let alloc =
+        serde_json::json!({ CONTRACT.to_string(): { "balance": "0x0", "code": hex::encode_prefixed(code) } });
+    small(fork, &alloc).view()
+}
+
+pub const CONTRACT: Address = address!("00000000000000000000000000000000000c0de0");
+
+pub fn request(to: Address) -> CallRequest {
+    CallRequest { from: Address::ZERO, to: Some(to), gas: GAS, data: Bytes::new(), options: None }
+}
+
+pub fn with_options(mut request: CallRequest, json: &serde_json::Value) -> CallRequest {
+    request.options = Some(Arc::new(CallOptions::parse(&json.to_string()).unwrap()));
+    request
+}
+
+pub fn pool_lane(limit: Duration) -> Lane {
+    Lane::Pool { deadline: Instant::now() + limit, cancel: Arc::new(AtomicBool::new(false)) }
+}
+
+/// Runs a call until nothing is missing: what no test put into the state does not exist.
+pub fn run(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult {
+    for _ in 0..4096 {
+        match call(view, request, lane) {
+            CallResult::Missing(missing) => {
+                let values: Vec<&[u8]> = missing.keys.iter().map(|_| &[][..]).collect();
+                view.provide(&missing, &values).unwrap();
+            }
+            result => return result,
+        }
+    }
+    panic!("still missing keys after 4096 rounds");
+}
+
+/// A 32-byte word.
+pub fn word(value: u64) -> Bytes {
+    Bytes::from(U256::from(value).to_be_bytes::<32>())
+}
