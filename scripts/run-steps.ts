@@ -52,7 +52,7 @@ const PLANS: Readonly<Record<string, readonly Step[]>> = {
 };
 
 /** Well above what any step needs: a hang must fail the run while there is time to report it. */
-const STEP_LIMIT_MS = 15 * 60_000;
+const STEP_LIMIT_MS = 20 * 60_000;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface Ended {
