@@ -253,7 +253,7 @@ export const OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 100_000_000 }),
     default: '20000',
-    doc: 'Jump destinations a call may pass on the serving thread. Past it, the call is run again on the pool.',
+    doc: 'Steps (jumps, calls, gas spent) of a call on the serving thread. Past it, the call is run again on the pool.',
   },
   callPoolThreads: {
     group: 'eth_call',
@@ -275,9 +275,9 @@ export const OPTIONS = {
     group: 'Memory and store',
     commands: ALL,
     value: 'N',
-    parse: count(MANY),
+    parse: count({ min: 65_536, max: 1_000_000_000 }),
     default: '2000000',
-    doc: 'Accounts, slots and codes kept in memory, shared by all threads.',
+    doc: 'Accounts and slots kept in memory, each, shared by all threads.',
   },
   historicalViews: {
     group: 'Memory and store',
