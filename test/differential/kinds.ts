@@ -26,7 +26,7 @@ const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['call depth', /call depth/i],
   ['collision', /collision/i],
   ['code size', /max code size/i],
-  ['0xef code', /0xef/i],
+  ['0xef code', /begin with 0xef/i],
   ['nonce overflow', /nonce (uint64 )?overflow|nonce has max/i],
   ['block not found', /header( for hash)? not found|unknown block|block not found/i],
   ['not canonical', /not currently canonical/i],

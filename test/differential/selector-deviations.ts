@@ -37,7 +37,9 @@ export const selectorDeviations: readonly Deviation[] = [
       const params = paramsOf(request);
       if (request.method === 'eth_getLogs') {
         const filter = asFields(params[0]);
-        return filter !== undefined && filter['blockHash'] == null ? pendingLogs(filter) : undefined;
+        // With more parameters than the method has, both refuse.
+        const isPlain = params.length === 1 && filter !== undefined && filter['blockHash'] == null;
+        return isPlain ? pendingLogs(filter) : undefined;
       }
       const at = blockIndex(request.method);
       if (!isPending(params[at])) return undefined;
