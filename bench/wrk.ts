@@ -31,6 +31,6 @@ export async function prepareWrk(dir: TempDir): Promise<Load> {
     const perSecond = Number(figure(/Requests\/sec:\s+(\S+)/));
     if (code !== 0 || !(perSecond > 0)) throw new Error(`wrk on ${url} ended with ${code}:\n${output}`);
     if (/Non-2xx|Socket errors/.test(output)) throw new Error(`${url} failed under load:\n${output}`);
-    return { perSecond, p50: figure(/50%\s+(\S+)/), p99: figure(/99%\s+(\S+)/) };
+    return { perSecond, p50: figure(/^\s+50%\s+(\S+)/m), p99: figure(/^\s+99%\s+(\S+)/m) };
   };
 }
