@@ -15,6 +15,14 @@ export const officialChain = {
   blocks: resolve(shared, 'conformance/chain.rlp'),
 } as const;
 
+/** The last block of the official chain. */
+export const HEAD = 54;
+/** Stores what it is called with, and logs it: its code was in genesis. */
+export const emitter: Hex = '0x7dcd17433742f4c0ca53122ab541d0ba67fc27df';
+export const zeroSlot: Hex = `0x${'0'.repeat(64)}`;
+/** A call of `emitter` that ends well. */
+export const callEmitter: CallRequest = { to: emitter, gas: '0x989680', data: '0x01' };
+
 /** Limits that hold all of the official chain. */
 export const roomyOptions = {
   window: 256,

@@ -1,23 +1,21 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Outcome } from '../chain/outcome.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
-import { type Hex, toHex } from '../primitives/hex.ts';
+import { toHex } from '../primitives/hex.ts';
 import {
+  callEmitter,
+  emitter,
   executeOfficialChain,
+  HEAD,
   loadFrom,
   officialGenesis,
   readSlots,
   restoreLast,
   roomyOptions,
+  zeroSlot,
 } from './fixture.ts';
-import type { CallRequest, StateLoader, StateView } from './interface.ts';
+import type { StateLoader, StateView } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
-
-const HEAD = 54;
-/** Stores what it is called with, and logs it: its code was in genesis. */
-const emitter: Hex = '0x7dcd17433742f4c0ca53122ab541d0ba67fc27df';
-const zeroSlot: Hex = `0x${'0'.repeat(64)}`;
-const callEmitter: CallRequest = { to: emitter, gas: '0x989680', data: '0x01' };
 
 let outcomes: readonly Outcome[];
 beforeAll(async () => {

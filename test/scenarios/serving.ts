@@ -1,7 +1,8 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { boundAddresses } from '../testbed/node.ts';
 import { repoRoot } from '../testbed/paths.ts';
-import { type Running, type StartOptions, start, tempDir, until } from '../testbed/process.ts';
+import { type Running, type StartOptions, start, tempDir } from '../testbed/process.ts';
 
 /** The program from its sources, and as it is published. */
 export const programs = {
@@ -54,11 +55,7 @@ export async function startServing(data: string, options: ServeOptions = {}): Pr
     await dir[Symbol.asyncDispose]();
   };
   try {
-    const died = running.exited.then((code) => {
-      throw new Error(`serve ended with ${code}:\n${running.output()}`);
-    });
-    const written = until('serve to write its ports', async () => readFile(portFile, 'utf8'));
-    const ports = JSON.parse(await Promise.race([written, died])) as Record<string, string>;
+    const ports = await boundAddresses(running, portFile);
     const [publicUrl = '', dedicatedUrl = '', adminUrl = ''] = LISTENERS.map(
       (name) => `http://${ports[name]}`,
     );

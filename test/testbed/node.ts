@@ -31,6 +31,18 @@ export function importArguments(dataDir: string, chain: ChainFiles = officialCha
   return ['import', '--data', dataDir, '--genesis', chain.genesis, '--blocks', chain.blocks];
 }
 
+/** Where a `serve` listens, by listener, as soon as it says so; an error with its output if it ends before. */
+export async function boundAddresses(
+  running: Running,
+  portFile: string,
+): Promise<Readonly<Record<string, string>>> {
+  const died = running.exited.then((code) => {
+    throw new Error(`serve ended with ${code}:\n${running.output()}`);
+  });
+  const written = until('serve to write its ports', async () => JSON.parse(await readFile(portFile, 'utf8')));
+  return Promise.race([written, died]);
+}
+
 /** Serves what `dataDir` holds, on ports of the system's choice. */
 export async function serve(dataDir: string, options: readonly string[] = []): Promise<OurNode> {
   const dir = await tempDir('ports');
@@ -55,18 +67,10 @@ export async function serve(dataDir: string, options: readonly string[] = []): P
     await dir[Symbol.asyncDispose]();
   };
   try {
-    const died = running.exited.then((code) => {
-      throw new Error(`serve ended with ${code}:\n${running.output()}`);
-    });
-    // The file appears in one piece only if it is renamed into place, so a half-written one is asked for again.
-    const written = until('serve to write its ports', async () =>
-      JSON.parse(await readFile(portFile, 'utf8')),
-    );
-    const ports = await Promise.race([written, died]);
-    const url = (address: unknown): string => `http://${String(address)}`;
+    const ports = await boundAddresses(running, portFile);
     return {
-      publicUrl: url(ports.public),
-      dedicatedUrl: url(ports.dedicated),
+      publicUrl: `http://${ports['public']}`,
+      dedicatedUrl: `http://${ports['dedicated']}`,
       running,
       stop,
       [Symbol.asyncDispose]: stop,
