@@ -46,6 +46,16 @@ export declare class NativeChain {
   provide(missing: string, values: Uint8Array): void;
   revertTo(number: number): void;
   setCommitment(commitment: NativeCommitment): void;
+  /**
+   * RLP of a block from the JSON of `eth_getBlockByHash` with whole transactions. It hashes to the `hash` in the JSON;
+   * a part that does not fit is named after `invalid-block: `: header, transactions, uncles or withdrawals.
+   */
+  blockFromJson(text: string): Buffer;
+  /**
+   * What `execute` gives for a block (RLP), but with an empty diff, from the JSON of `eth_getBlockReceipts`. Receipts
+   * that are not the block's are refused with `invalid-block: receipts`.
+   */
+  outcomeFromJson(block: Uint8Array, receipts: string): Buffer;
   sizes(): NativeSizes;
 }
 
@@ -102,6 +112,15 @@ export interface Native {
   readonly NativeView: typeof NativeView;
   /** Reads the header of a block, given whole or by its header alone (RLP). */
   readHeader(block: Uint8Array): NativeHeader;
+  keccak256(bytes: Uint8Array): Buffer;
+  /**
+   * Checks the JSON of `eth_getProof` against a state root. Gives stored forms: the account (RLP of nonce, balance and
+   * code hash; empty if there is none), then each slot's value without leading zeros. What does not hold is refused
+   * with `invalid-proof`.
+   */
+  checkProof(stateRoot: string, address: string, slots: string[], proof: string): Buffer[];
+  /** The preset with the rules of a chain id (decimal), if one is known. */
+  presetOf(chainId: string): string | undefined;
 }
 
 export declare const native: Native;

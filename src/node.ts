@@ -1,21 +1,14 @@
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
-import { Worker } from 'node:worker_threads';
-import { Gauge } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
-import { NativeExecutor } from './executor/native-executor.ts';
-import { servingOptions } from './executor/options.ts';
-import { chainConfigOf, GENESIS_META, restoreHotState, storeLoader } from './ingest/restore.ts';
-import { type AdminServer, createAdminServer } from './rpc/admin-server.ts';
-import {
-  LISTENERS,
-  type Listener,
-  type ThreadData,
-  type ThreadNews,
-  type ThreadOrder,
-} from './serving-thread-messages.ts';
+import type { ChainCopy } from './ingest/chain-copy.ts';
+import { openCopy } from './ingest/copy.ts';
+import { type AdminServer, createAdminServer, type Readiness } from './rpc/admin-server.ts';
+import { LISTENERS, type Listener, type ThreadData } from './serving-thread-messages.ts';
+import { ServingThread } from './serving-threads.ts';
 import type { Store } from './store/interface.ts';
 import { openLmdbStore } from './store/lmdb/index.ts';
 import type { Logger } from './telemetry/logger.ts';
@@ -37,12 +30,16 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
   readonly version: string;
 };
 
-/** Starts serving a store: one shared hot state, several threads with their own servers on the same ports. */
+/** Starts serving a store, and keeps it at the head of its chain if there are upstreams: one shared hot state, several threads with their own servers on the same ports. */
 export async function startNode(
   options: CommandOptions<'serve'>,
-  { logger }: { readonly logger: Logger },
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<Node> {
-  if (!existsSync(options.data)) throw new Error(`${options.data} does not exist: import a chain first`);
+  const follows = options.upstream !== undefined;
+  if (follows) mkdirSync(options.data, { recursive: true });
+  else if (!existsSync(options.data)) {
+    throw new Error(`${options.data} does not exist: import a chain first, or follow one with --upstream`);
+  }
   const store: Store = await openLmdbStore({
     path: options.data,
     undoWindow: options.undoWindow,
@@ -50,21 +47,22 @@ export async function startNode(
   });
   const cleanups: (() => Promise<void> | undefined)[] = [() => store.close()];
   const failure = new AbortController();
-  let notReady: string | undefined;
+  const onFailure = (error: unknown): void => failure.abort(error);
+  let isDraining = false;
   const close = async (): Promise<void> => {
-    notReady = 'draining';
+    isDraining = true;
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const genesis = await store.getMeta(GENESIS_META);
-    if (genesis === undefined) throw new Error(`${options.data} holds no chain: import one first`);
     let endpoints = wantedEndpoints(options);
     await expectFree(endpoints);
-    const executor = NativeExecutor.create(chainConfigOf(genesis), servingOptions(options), {
-      load: storeLoader(store),
-    });
-    await restoreHotState(executor, store, options.undoWindow);
+    const registry = createMetricsRegistry();
     const threads: ServingThread[] = [];
+    const onMoved = (): void => {
+      for (const thread of threads) thread.moved();
+    };
+    const copy = await openCopy(options, { store, logger, registry, onMoved, onFailure, signal });
+    cleanups.push(() => copy.close());
     // Closed after the threads: whoever asks for its health while they drain hears of it.
     let admin: AdminServer | undefined;
     cleanups.push(() => admin?.close());
@@ -72,16 +70,17 @@ export async function startNode(
       await Promise.all(threads.map((thread) => thread.close()));
     });
     for (let index = 0; index < options.threads; index++) {
-      const data: ThreadData = { options, version, executorId: executor.id, endpoints };
-      const thread = new ServingThread(data, (error) => failure.abort(error));
+      const data: ThreadData = { options, version, executorId: copy.executor.id, endpoints };
+      const thread = new ServingThread(data, { load: copy.load, onFailure });
       threads.push(thread);
       // The first thread is given port 0 where that was asked for; the others join the port it got.
       endpoints = await thread.listening;
     }
-    admin = await startAdmin(options, executor, { threads, notReady: () => notReady });
+    admin = await startAdmin(options, { copy, registry, threads, isDraining: () => isDraining });
+    copy.start();
     failure.signal.throwIfAborted();
     failure.signal.addEventListener('abort', () => {
-      logger.fatal({ err: failure.signal.reason }, 'a serving thread failed');
+      logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');
     });
     return { addresses: addressesOf(endpoints, admin), failed: failure.signal, close };
   } catch (error) {
@@ -139,21 +138,27 @@ function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+interface AdminSubject {
+  readonly copy: ChainCopy;
+  readonly registry: Registry;
+  readonly threads: readonly ServingThread[];
+  readonly isDraining: () => boolean;
+}
+
 async function startAdmin(
   options: CommandOptions<'serve'>,
-  executor: NativeExecutor,
-  node: { readonly threads: readonly ServingThread[]; readonly notReady: () => string | undefined },
+  node: AdminSubject,
 ): Promise<AdminServer | undefined> {
   const endpoint = options.admin;
   if (endpoint === 'off') return undefined;
-  const registry = createMetricsRegistry();
+  const { copy, registry } = node;
   const gauges = [
     ['chain_query_hot_accounts', 'Accounts held in hot state.', 'accounts'],
     ['chain_query_hot_slots', 'Storage slots held in hot state.', 'slots'],
     ['chain_query_pooled_calls', 'Long calls waiting or running.', 'pooledCalls'],
   ] as const;
   for (const [name, help, size] of gauges) {
-    const collect = (): void => gauge.set(executor.sizes()[size]);
+    const collect = (): void => gauge.set(copy.executor.sizes()[size]);
     const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });
   }
   const metrics = async (): Promise<string> => {
@@ -161,74 +166,16 @@ async function startAdmin(
     return mergeMetrics([await registry.getMetricsAsJSON(), ...ofThreads]);
   };
   try {
-    return await createAdminServer(endpoint, { metrics, notReady: node.notReady });
+    const readiness = async (): Promise<Readiness> => {
+      const { head, lag, hindrances } = await copy.condition();
+      return {
+        reasons: [...(node.isDraining() ? [{ reason: 'draining' } as const] : []), ...hindrances],
+        ...(head !== undefined && { head }),
+        ...(lag !== undefined && { lag: { blocks: lag } }),
+      };
+    };
+    return await createAdminServer(endpoint, { metrics, readiness });
   } catch (error) {
     throw cannotListen('admin', endpoint, error);
-  }
-}
-
-interface Waiting {
-  readonly kind: ThreadNews['kind'];
-  readonly resolve: (news: ThreadNews) => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** A worker thread that serves, as the main thread sees it. */
-class ServingThread {
-  readonly listening: Promise<Endpoints>;
-  readonly #worker: Worker;
-  readonly #exited: Promise<unknown>;
-  readonly #waiting = new Set<Waiting>();
-  #closing = false;
-  /** Set once it has ended, for whatever reason. */
-  #end: Error | undefined;
-
-  constructor(data: ThreadData, onFailure: (error: Error) => void) {
-    // The compiled program runs the compiled file.
-    const file = import.meta.url.endsWith('.ts') ? './serving-thread.ts' : './serving-thread.js';
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data });
-    let cause: unknown;
-    this.#worker.on('error', (error) => {
-      cause = error;
-    });
-    this.#worker.on('message', (news: ThreadNews) => {
-      for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
-    });
-    this.#exited = new Promise((resolve) => this.#worker.on('exit', resolve));
-    this.#worker.on('exit', () => {
-      const end = new Error('a serving thread ended', { cause });
-      this.#end = end;
-      for (const waiting of this.#waiting) waiting.reject(end);
-      if (!this.#closing) onFailure(end);
-    });
-    this.listening = this.#next('listening').then((news) => news.endpoints);
-  }
-
-  async metrics(): Promise<unknown> {
-    const answer = this.#next('metrics');
-    this.#say({ kind: 'metrics' });
-    return (await answer).metrics;
-  }
-
-  async close(): Promise<void> {
-    this.#closing = true;
-    this.#say({ kind: 'close' });
-    await this.#exited;
-  }
-
-  #say(order: ThreadOrder): void {
-    this.#worker.postMessage(order);
-  }
-
-  async #next<K extends ThreadNews['kind']>(kind: K): Promise<Extract<ThreadNews, { kind: K }>> {
-    if (this.#end !== undefined) throw this.#end;
-    const { promise, resolve, reject } = Promise.withResolvers<ThreadNews>();
-    const waiting = { kind, resolve, reject };
-    this.#waiting.add(waiting);
-    try {
-      return (await promise) as Extract<ThreadNews, { kind: K }>;
-    } finally {
-      this.#waiting.delete(waiting);
-    }
   }
 }

@@ -1,3 +1,4 @@
+import type { BlockRef } from './chain/outcome.ts';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
 
@@ -15,9 +16,26 @@ export interface ThreadData {
 }
 
 /** What the main thread says to a serving thread. */
-export type ThreadOrder = { readonly kind: 'close' } | { readonly kind: 'metrics' };
+export type ThreadOrder =
+  | { readonly kind: 'close' }
+  | { readonly kind: 'metrics' }
+  /** The store has moved. */
+  | { readonly kind: 'moved' }
+  /** The answer to `load`. */
+  | { readonly kind: 'loaded'; readonly id: number; readonly values: readonly (Uint8Array | undefined)[] }
+  | { readonly kind: 'unavailable'; readonly id: number; readonly reason: string };
 
 /** What a serving thread says. */
 export type ThreadNews =
   | { readonly kind: 'listening'; readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>> }
-  | { readonly kind: 'metrics'; readonly metrics: unknown };
+  | { readonly kind: 'metrics'; readonly metrics: unknown }
+  /** State that the store does not know is asked for. */
+  | ({ readonly kind: 'load'; readonly id: number } & StateQuestion);
+
+/** State as of block `number`, for an answer about `of`. */
+export interface StateQuestion {
+  /** Their texts, one behind the other: bytes of small buffers would be copied with all of their pool. */
+  readonly keys: string;
+  readonly number: number;
+  readonly of: BlockRef | undefined;
+}

@@ -5,7 +5,6 @@ import type { CommandOptions } from './config/table.ts';
 import { NativeExecutor } from './executor/native-executor.ts';
 import { servingOptions } from './executor/options.ts';
 import { Head } from './head/head.ts';
-import { storeLoader } from './ingest/restore.ts';
 import type { MethodSettings } from './methods/method.ts';
 import { createMethods } from './methods/registry.ts';
 import { Dispatcher } from './rpc/dispatcher.ts';
@@ -20,6 +19,7 @@ import {
 import { openLmdbStore } from './store/lmdb/index.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { RequestCounter } from './telemetry/request-counter.ts';
+import { ThreadState } from './thread-state.ts';
 
 /** Methods that a public endpoint answers with 403 (A7). */
 const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
@@ -36,9 +36,15 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
     undoWindow: options.undoWindow,
     mapSizeBytes: options.storeMapSize,
   });
-  const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: storeLoader(store) });
+  const say = (news: ThreadNews): void => port.postMessage(news);
+  const state = new ThreadState(store, options.stateTimeoutMs, say);
+  const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
   const head = await Head.open(
-    { renderCacheBytes: options.renderCacheBytes, viewCacheEntries: options.historicalViews },
+    {
+      renderCacheBytes: options.renderCacheBytes,
+      viewCacheEntries: options.historicalViews,
+      stateBelowAnchor: options.archive !== undefined,
+    },
     { store, executor },
   );
   const methods = createMethods(version);
@@ -52,6 +58,8 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
         settings: methodSettings(options, listener, executor.chainId, version),
         maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
         maxResponseBytes: options.maxResponseBytes,
+        atLeastWaitMs: options.atLeastWaitMs,
+        maxAtLeastWaiting: options.atLeastWaiting,
         forbidden: listener === 'public' ? NOT_PUBLIC : new Set(),
       },
       {
@@ -81,15 +89,23 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
     servers.push(server);
     bound[listener] = { host: endpoint.host, port: server.address.port };
   }
-  const say = (news: ThreadNews): void => port.postMessage(news);
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
     await store.close();
     port.close();
   };
   port.on('message', (order: ThreadOrder) => {
-    if (order.kind === 'close') void close();
-    else void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
+    switch (order.kind) {
+      case 'close':
+        return void close();
+      case 'metrics':
+        return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
+      case 'moved':
+        return void head.refresh();
+      case 'loaded':
+      case 'unavailable':
+        return state.hear(order);
+    }
   });
   say({ kind: 'listening', endpoints: bound });
 }

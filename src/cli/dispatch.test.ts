@@ -4,7 +4,9 @@ import { type CommandLoaders, dispatch } from './dispatch.ts';
 const idle: CommandLoaders = {
   import: async () => ({ run: async () => {} }),
   serve: async () => ({ run: async () => {} }),
+  backfill: async () => ({ run: async () => {} }),
   verify: async () => ({ run: async () => {} }),
+  doctor: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {

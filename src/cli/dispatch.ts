@@ -11,7 +11,7 @@ import type { ProgressStream } from './progress.ts';
 export interface CommandContext {
   /** Aborted by SIGINT or SIGTERM: finish cleanly and return. */
   readonly signal: AbortSignal;
-  readonly stdout: { write(text: string): unknown };
+  readonly stdout: { readonly isTTY?: boolean; write(text: string): unknown };
   readonly stderr: ProgressStream;
 }
 

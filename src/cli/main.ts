@@ -26,7 +26,9 @@ const exitCode = await dispatch({
   commands: {
     import: () => import('./commands/import.ts'),
     serve: () => import('./commands/serve.ts'),
+    backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
+    doctor: () => import('./commands/doctor.ts'),
   },
 });
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { flagOf, OPTION_ROWS, rowsOf, variableOf } from './rows.ts';
-import type { Command, OptionSpec } from './spec.ts';
+import { type Command, isRequired, type OptionSpec } from './spec.ts';
 import { suggestion } from './suggest.ts';
-import type { CommandOptions, OptionName } from './table.ts';
+import { type CommandOptions, OPTIONS, type OptionName } from './table.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What an option was set to, and where, for messages. */
@@ -30,7 +30,7 @@ export function loadOptions<C extends Command>(command: C, sources: OptionSource
   for (const [name, spec] of rowsOf(command)) {
     const setting = flags.get(name) ?? variables.get(name) ?? file.get(name) ?? defaultOf(spec);
     if (setting !== undefined) options[name] = parseSetting(spec, setting);
-    else if (spec.required) {
+    else if (isRequired(spec, command)) {
       throw new UsageError(`${flagOf(name)} ${spec.value} is missing (or set ${variableOf(name)})`);
     } else options[name] = undefined;
   }
@@ -62,11 +62,14 @@ function readFlags(command: Command, args: readonly string[]): Settings {
     const accepted = rowsOf(command).map(([known]) => flagOf(known));
     if (name === undefined) throw new UsageError(`unknown option ${flag}.${suggestion(flag, accepted)}`);
     if (!accepted.includes(flag)) throw new UsageError(`${flag} is not an option of ${command}`);
-    if (settings.has(name)) throw new UsageError(`${flag} is given twice`);
-    const text = inline.length > 0 ? inline.join('=') : rest.shift();
+    const { repeatable, isSwitch }: OptionSpec = OPTIONS[name];
+    const before = settings.get(name);
+    if (before !== undefined && repeatable !== true) throw new UsageError(`${flag} is given twice`);
+    const bare = isSwitch === true ? 'on' : rest.shift();
+    const text = inline.length > 0 ? inline.join('=') : bare;
     // A value never starts with two dashes, so `--data --threads 2` is a forgotten value, not a folder.
     if (text === undefined || text.startsWith('--')) throw new UsageError(`${flag} needs a value`);
-    settings.set(name, { text, origin: flag });
+    settings.set(name, { text: before === undefined ? text : `${before.text},${text}`, origin: flag });
   }
   return settings;
 }
@@ -88,12 +91,21 @@ function readConfigFile(file: Setting): Settings {
   for (const [key, value] of Object.entries(parseConfigFile(file))) {
     const name = keys.find((known) => known === key);
     if (name === undefined) throw new UsageError(`${file.text}: unknown key ${key}.${suggestion(key, keys)}`);
-    if (typeof value !== 'string' && typeof value !== 'number') {
-      throw new UsageError(`${file.text}: ${key} must be a string or a number`);
-    }
-    settings.set(name, { text: String(value), origin: `${file.text}: ${key}` });
+    settings.set(name, {
+      text: fileText(OPTIONS[name], value, `${file.text}: ${key}`),
+      origin: `${file.text}: ${key}`,
+    });
   }
   return settings;
+}
+
+function fileText({ repeatable, isSwitch }: OptionSpec, value: unknown, where: string): string {
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  if (isSwitch === true && typeof value === 'boolean') return value ? 'on' : 'off';
+  if (repeatable === true && Array.isArray(value) && value.every((entry) => typeof entry === 'string')) {
+    return value.join(',');
+  }
+  throw new UsageError(`${where} must be a string or a number`);
 }
 
 function parseConfigFile(file: Setting): object {

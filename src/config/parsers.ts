@@ -53,6 +53,26 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Par
   };
 }
 
+/** Accepts `on` and `off`. */
+export function toggle(text: string): boolean {
+  return oneOf('on', 'off')(text) === 'on';
+}
+
+/** Accepts HTTP and WebSocket URLs, separated by commas. */
+export function urls(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    const url = URL.canParse(part) ? new URL(part) : undefined;
+    if (url !== undefined && /^(?:https?|wss?):$/.test(url.protocol)) return part;
+    throw new UsageError('expected URLs that begin with http, https, ws or wss');
+  });
+}
+
+/** Accepts the names of blocks that a copy can begin at, or a number. */
+export function anchorChoice(text: string): 'latest' | 'safe' | 'finalized' | number {
+  if (text === 'latest' || text === 'safe' || text === 'finalized') return text;
+  return count({ min: 0, max: Number.MAX_SAFE_INTEGER })(text);
+}
+
 /** Accepts `HOST:PORT`, with brackets around an IPv6 host, or `off`. */
 export function endpoint(text: string): Endpoint | 'off' {
   if (text === 'off') return 'off';

@@ -1,5 +1,6 @@
 import { flagOf, rowsOf, variableOf } from './rows.ts';
-import { COMMANDS, type Command, type OptionSpec } from './spec.ts';
+import { COMMANDS, type Command, isRequired, type OptionSpec } from './spec.ts';
+import type { OptionName } from './table.ts';
 
 /** The help text of the program. */
 export function renderHelp(): string {
@@ -18,14 +19,14 @@ export function renderHelp(): string {
 
 /** The help text of one command. */
 export function renderCommandHelp(command: Command): string {
-  const rows = rowsOf(command).map(([name, spec]) => ({ usage: `${flagOf(name)} ${spec.value}`, spec }));
+  const rows = rowsOf(command).map(([name, spec]) => ({ usage: usageOf(name, spec), spec }));
   const width = Math.max(...rows.map(({ usage }) => usage.length));
   const lines = [`Usage: chain-query ${command} [options]`, '', `${COMMANDS[command]}.`];
   let group = '';
   for (const { usage, spec } of rows) {
     if (spec.group !== group) lines.push('', `${spec.group}:`);
     group = spec.group;
-    lines.push(`  ${usage.padEnd(width)}  ${spec.doc}${defaultNote(spec)}`);
+    lines.push(`  ${usage.padEnd(width)}  ${spec.doc}${defaultNote(spec, command)}`);
   }
   lines.push(
     '',
@@ -44,7 +45,8 @@ export function renderOptionsPage(): string {
     '',
     'A flag beats an environment variable, a variable beats the config file, the file beats the default.',
     'The config file is JSON, named by `--config`. An unknown flag or key is an error. An empty variable counts as unset.',
-    'Sizes are bytes, or a number with `KiB`, `MiB`, `GiB` or `TiB`.',
+    'Sizes are bytes, or a number with `KiB`, `MiB`, `GiB` or `TiB`. A flag with … may be given several times; its',
+    'variable separates values by commas, its file key may be a list. Switches are `on` or `off`.',
   ];
   let group = '';
   for (const [name, spec] of rowsOf()) {
@@ -53,15 +55,25 @@ export function renderOptionsPage(): string {
       lines.push('|---|---|---|---|---|---|');
     }
     group = spec.group;
-    const fallback = spec.default === undefined ? (spec.required ? 'required' : '–') : `\`${spec.default}\``;
+    const fallback = spec.default === undefined ? neededBy(spec) : `\`${spec.default}\``;
     const key = name === 'config' ? '–' : `\`${name}\``;
-    const cells = [`\`${flagOf(name)} ${spec.value}\``, `\`${variableOf(name)}\``, key, fallback];
+    const cells = [`\`${usageOf(name, spec)}\``, `\`${variableOf(name)}\``, key, fallback];
     lines.push(`| ${[...cells, spec.commands.join(', '), spec.doc].join(' | ')} |`);
   }
   return `${lines.join('\n')}\n`;
 }
 
-function defaultNote(spec: OptionSpec): string {
+function usageOf(name: OptionName, spec: OptionSpec): string {
+  if (spec.isSwitch === true) return flagOf(name);
+  return `${flagOf(name)} ${spec.value}${spec.repeatable === true ? '…' : ''}`;
+}
+
+function defaultNote(spec: OptionSpec, command: Command): string {
   if (spec.default !== undefined) return ` [${spec.default}]`;
-  return spec.required ? ' [required]' : '';
+  return isRequired(spec, command) ? ' [required]' : '';
+}
+
+function neededBy({ required }: OptionSpec): string {
+  if (required === undefined) return '–';
+  return required === true ? 'required' : `required by ${required.join(', ')}`;
 }

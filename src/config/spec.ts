@@ -3,8 +3,10 @@ import type { Parser } from './parsers.ts';
 /** The commands that exist. */
 export const COMMANDS = {
   import: 'Execute and verify a chain from genesis into an embedded store',
-  serve: 'Serve a store over JSON-RPC',
+  serve: 'Serve a store over JSON-RPC; with upstreams, keep it at the head of a live chain',
+  backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
+  doctor: 'Check upstreams, store, clock and limits, and say what to fix',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
@@ -12,6 +14,8 @@ export type Command = keyof typeof COMMANDS;
 const GROUPS = [
   'General',
   'Chain',
+  'Following a chain',
+  'Backfilling',
   'Listeners',
   'Requests',
   'eth_getLogs',
@@ -28,6 +32,15 @@ export interface OptionSpec<T = unknown> {
   readonly parse: Parser<T>;
   readonly doc: string;
   readonly default?: string;
-  /** Without it and without a default, the option may be left out. */
-  readonly required?: true;
+  /** By every command, or by some. Without it and without a default, the option may be left out. */
+  readonly required?: true | readonly Command[];
+  /** Several values: the flag may be given more than once, texts separate them by commas, the file may have a list. */
+  readonly repeatable?: true;
+  /** The flag alone means `on`. */
+  readonly isSwitch?: true;
+}
+
+/** Whether a command cannot do without an option that has no default. */
+export function isRequired({ required }: Pick<OptionSpec, 'required'>, command: Command): boolean {
+  return required === true || (required?.includes(command) ?? false);
 }

@@ -1,7 +1,11 @@
+import { BACKFILL_OPTIONS } from './backfill-options.ts';
+import { FOLLOWING_OPTIONS } from './following-options.ts';
 import { bytes, count, endpoint, oneOf, path, threads } from './parsers.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
-const ALL = ['import', 'serve', 'verify'] as const satisfies readonly Command[];
+const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
+const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
+const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
@@ -29,7 +33,7 @@ export const OPTIONS = {
     commands: ALL,
     value: 'DIR',
     parse: path,
-    required: true,
+    required: ON_STORES,
     doc: 'Folder of the embedded store.',
   },
   genesis: {
@@ -56,9 +60,11 @@ export const OPTIONS = {
     default: '64',
     doc: 'Blocks committed together by an import. A crash loses at most this many.',
   },
+  ...FOLLOWING_OPTIONS,
+  ...BACKFILL_OPTIONS,
   public: {
     group: 'Listeners',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8545',
@@ -66,7 +72,7 @@ export const OPTIONS = {
   },
   dedicated: {
     group: 'Listeners',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8546',
@@ -74,7 +80,7 @@ export const OPTIONS = {
   },
   admin: {
     group: 'Listeners',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8547',
@@ -89,7 +95,7 @@ export const OPTIONS = {
   },
   threads: {
     group: 'Listeners',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'N',
     parse: threads,
     default: 'auto',
@@ -113,7 +119,7 @@ export const OPTIONS = {
   },
   maxConnections: {
     group: 'Requests',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '10000',
@@ -142,6 +148,22 @@ export const OPTIONS = {
     parse: count(MILLISECONDS),
     default: '10000',
     doc: 'Time that running requests get to finish after SIGINT or SIGTERM.',
+  },
+  atLeastWaitMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count({ min: 0, max: 60_000 }),
+    default: '2000',
+    doc: 'How long a request waits for the block that its x-chain-at-least names. 0 is not at all.',
+  },
+  atLeastWaiting: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '256',
+    doc: 'Requests that may wait so at the same time, per listener and thread. More get HTTP 503.',
   },
   maxBodyBytes: {
     group: 'Requests',
@@ -289,7 +311,7 @@ export const OPTIONS = {
   },
   renderCacheBytes: {
     group: 'Memory and store',
-    commands: SERVE,
+    commands: SERVE_AND_DOCTOR,
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
     default: '64MiB',
@@ -323,17 +345,22 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-type ValueOf<Spec extends OptionSpec> = Spec extends
+type ValueOf<Spec extends OptionSpec, C extends Command> = Spec extends
   | { readonly default: string }
   | { readonly required: true }
   ? ReturnType<Spec['parse']>
-  : ReturnType<Spec['parse']> | undefined;
+  : Spec extends { readonly required: readonly (infer By)[] }
+    ? C extends By
+      ? ReturnType<Spec['parse']>
+      : ReturnType<Spec['parse']> | undefined
+    : ReturnType<Spec['parse']> | undefined;
 
 /** Every option with its parsed type. Take what a module needs with `Pick`. */
-export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name]> };
+export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name], Command> };
 
 /** The options of one command. */
-export type CommandOptions<C extends Command> = Pick<
-  Options,
-  { [Name in OptionName]: C extends (typeof OPTIONS)[Name]['commands'][number] ? Name : never }[OptionName]
->;
+export type CommandOptions<C extends Command> = {
+  readonly [Name in OptionName as C extends (typeof OPTIONS)[Name]['commands'][number]
+    ? Name
+    : never]: ValueOf<(typeof OPTIONS)[Name], C>;
+};

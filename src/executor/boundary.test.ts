@@ -58,6 +58,8 @@ function nonsense(): fc.Arbitrary<unknown> {
   );
 }
 
+const hashOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
+
 /** Calls with whatever arguments; true if it threw or rejected. */
 async function attempt(target: object, name: string, args: readonly unknown[]): Promise<boolean> {
   try {
@@ -70,7 +72,10 @@ async function attempt(target: object, name: string, args: readonly unknown[]): 
   }
 }
 
-const CHAIN_METHODS = ['startAtGenesis', 'open', 'apply', 'execute', 'provide', 'revertTo', 'setCommitment'];
+const CHAIN_METHODS = [
+  ...['startAtGenesis', 'open', 'apply', 'execute', 'provide', 'revertTo', 'setCommitment'],
+  ...['blockFromJson', 'outcomeFromJson'],
+];
 const VIEW_METHODS = ['nonce', 'storage', 'call', 'callPooled', 'provide'];
 
 describe(`the addon (TEST_SEED=${seed})`, () => {
@@ -85,7 +90,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         ...CHAIN_METHODS.map((name) => [chain, name] as const),
         ...VIEW_METHODS.map((name) => [view, name] as const),
         ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
-        [native, 'readHeader'],
+        ...['readHeader', 'keccak256', 'checkProof', 'presetOf'].map((name) => [native, name] as const),
         [native.NativeChain, 'attach'],
         [native.NativeView, 'open'],
       ];
@@ -137,6 +142,33 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
       genesis.slice(0, -3),
     ];
     for (const text of wrong) expect(() => chain.startAtGenesis(text)).toThrow(/^malformed: genesis file/);
+  });
+
+  it('names what is wrong with what a node says', () => {
+    const chain = newChain();
+    const { block } = outcomes[1] ?? { block: new Uint8Array() };
+    expect(() => chain.blockFromJson('{}')).toThrow(/^malformed: block/);
+    expect(() => chain.outcomeFromJson(block, '{}')).toThrow(/^malformed: receipts/);
+    expect(() => chain.outcomeFromJson(block, '[]')).toThrow(/^invalid-block: receipts: /);
+    const none = { nonce: '0x0', balance: '0x0', accountProof: [], storageProof: [] };
+    const proof = JSON.stringify({ ...none, codeHash: hashOf(0), storageHash: hashOf(0) });
+    expect(() => native.checkProof(hashOf(1), `0x${'1'.repeat(40)}`, [], proof)).toThrow(/^invalid-proof: /);
+    expect(() => native.checkProof('0x1', '0x', [], proof)).toThrow(/^malformed: /);
+  });
+
+  it('proves that an empty state has no account', () => {
+    const root = `0x${native.keccak256(Uint8Array.of(0x80)).toString('hex')}`;
+    const slot = { key: '0x0', value: '0x0', proof: [] };
+    const none = { nonce: '0x0', balance: '0x0', accountProof: [], storageProof: [slot] };
+    const proof = JSON.stringify({ ...none, codeHash: hashOf(0), storageHash: hashOf(0) });
+    const values = native.checkProof(root, `0x${'1'.repeat(40)}`, [hashOf(0)], proof);
+    expect(values.map((value) => value.length)).toEqual([0, 0]);
+  });
+
+  it('knows the rules of some chains by their ids', () => {
+    expect(['1', '10', '1337', '31337', '11155420', '5'].map((id) => native.presetOf(id) ?? '')).toEqual([
+      ...['ethereum', 'op-mainnet', 'geth-dev', 'anvil', 'op-sepolia', ''],
+    ]);
   });
 
   it('executes damaged blocks to an error that says so', async () => {

@@ -1,18 +1,27 @@
 import { DecodeError } from '../chain/byte-codec.ts';
-import type { StateKey } from '../chain/state-key.ts';
+import { describeKey, keyText, type StateKey } from '../chain/state-key.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
-import { toHex } from '../primitives/hex.ts';
+import type { Awaitable } from '../primitives/hex.ts';
 
 const AS_OF_DIGITS = 16;
 const PREFIX_DIGITS = 32;
 /** Hex digits that follow each kind of key. */
 const KEY_DIGITS: Readonly<Record<string, number>> = { a: 40, s: 104, c: 64, h: 16 };
+const HASH_BYTES = 32;
+/** What an account without code has as its code hash. */
+const NO_CODE = Buffer.from('c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470', 'hex');
+
+type Values = readonly (Uint8Array | undefined)[];
 
 /** What the native core lacked, read from its text: 16 digits each of block and generation, then keys. */
 export function readMissing(text: string): { readonly asOf: number; readonly keys: StateKey[] } {
-  const asOf = Number.parseInt(text.slice(0, AS_OF_DIGITS), 16);
+  return { asOf: Number.parseInt(text.slice(0, AS_OF_DIGITS), 16), keys: readKeys(text, PREFIX_DIGITS) };
+}
+
+/** Keys from their texts, one behind the other. */
+export function readKeys(text: string, start = 0): StateKey[] {
   const keys: StateKey[] = [];
-  let at = PREFIX_DIGITS;
+  let at = start;
   while (at < text.length) {
     const kind = text.charAt(at);
     const digits = KEY_DIGITS[kind];
@@ -20,7 +29,7 @@ export function readMissing(text: string): { readonly asOf: number; readonly key
     keys.push(readKey(kind, text.slice(at + 1, at + 1 + digits)));
     at += 1 + digits;
   }
-  return { asOf, keys };
+  return keys;
 }
 
 function readKey(kind: string, digits: string): StateKey {
@@ -37,28 +46,65 @@ function readKey(kind: string, digits: string): StateKey {
   }
 }
 
+/** Loads what the native core lacked and hands it in: code together with its account, which saves a round. */
+export async function supply(
+  core: { provide(missing: string, values: Uint8Array): void },
+  missing: string,
+  load: (keys: readonly StateKey[], asOf: number) => Awaitable<Values>,
+): Promise<void> {
+  const { asOf, keys } = readMissing(missing);
+  const values = await load(keys, asOf);
+  const codes = codeKeys(keys, values);
+  if (codes.length === 0) return core.provide(missing, joinValues(keys, values));
+  const loaded = await load(codes, asOf);
+  const known = codes.filter((_, index) => loaded[index] !== undefined);
+  const bytes = loaded.filter((code) => code !== undefined);
+  core.provide(
+    missing + known.map(keyText).join(''),
+    Buffer.concat([joinValues(keys, values), joinValues(known, bytes)]),
+  );
+}
+
+/** The code of the accounts among the values, but for what was asked for anyway. */
+function codeKeys(keys: readonly StateKey[], values: Values): StateKey[] {
+  const seen = new Set(keys.filter(({ kind }) => kind === 'code').map(keyText));
+  const codes: StateKey[] = [];
+  for (const [index, key] of keys.entries()) {
+    const value = values[index];
+    const hash = key.kind === 'account' ? codeHashOf(value) : undefined;
+    if (hash === undefined) continue;
+    const code: StateKey = { kind: 'code', hash };
+    if (seen.has(keyText(code))) continue;
+    seen.add(keyText(code));
+    codes.push(code);
+  }
+  return codes;
+}
+
+/** The hash of an account's code, the last field of its stored form; undefined where there is no code. */
+export function codeHashOf(account: Uint8Array | undefined): Uint8Array | undefined {
+  const hash = account?.subarray(-HASH_BYTES);
+  if (hash === undefined || hash.length === 0 || Buffer.compare(hash, NO_CODE) === 0) return undefined;
+  return hash;
+}
+
+/** Whether an account in its stored form can never have run code, and so can have no storage. */
+export function isBareAccount(account: Uint8Array): boolean {
+  if (account.length === 0) return true;
+  // RLP of a list: its first field is the nonce, and 0x80 is zero.
+  const nonceAt = (account[0] ?? 0) >= 0xf8 ? 2 : 1;
+  return account[nonceAt] === 0x80 && codeHashOf(account) === undefined;
+}
+
 /** Joins loaded values for the native core; one that is not known here makes the whole answer unavailable. */
-export function joinValues(keys: readonly StateKey[], values: readonly (Uint8Array | undefined)[]): Buffer {
+export function joinValues(keys: readonly StateKey[], values: Values): Buffer {
   const parts: Uint8Array[] = [];
   for (const [index, key] of keys.entries()) {
     const value = values[index];
-    if (value === undefined) throw new StateUnavailableError(`${describe(key)} is not known here`);
+    if (value === undefined) throw new StateUnavailableError(`${describeKey(key)} is not known here`);
     const length = Buffer.allocUnsafe(4);
     length.writeUInt32LE(value.length);
     parts.push(length, value);
   }
   return Buffer.concat(parts);
-}
-
-function describe(key: StateKey): string {
-  switch (key.kind) {
-    case 'account':
-      return `account ${toHex(key.address)}`;
-    case 'slot':
-      return `slot ${toHex(key.slot)} of ${toHex(key.address)}`;
-    case 'code':
-      return `code ${toHex(key.hash)}`;
-    case 'blockHash':
-      return `the hash of block ${key.number}`;
-  }
 }

@@ -1,9 +1,11 @@
 import { type NativeChain, type NativeOptions, native } from '@chain-query/native';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
-import type { Hex } from '../primitives/hex.ts';
+import type { StateKey } from '../chain/state-key.ts';
+import { type Awaitable, type Hex, toHex } from '../primitives/hex.ts';
+import { asInvalidBlock, InvalidProofError } from './errors.ts';
 import type { Executor, StateLoader, StateView } from './interface.ts';
-import { joinValues, readMissing } from './missing.ts';
+import { supply } from './missing.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
 
 export interface ExecutorModules {
@@ -34,12 +36,47 @@ export function readHeader(block: Uint8Array): HeaderInfo {
   return native.readHeader(block) as HeaderInfo;
 }
 
+/** The hash that names code and blocks. */
+export function keccak256(bytes: Uint8Array): Uint8Array {
+  return native.keccak256(bytes);
+}
+
+/**
+ * What an eth_getProof answer proves against a state root, in stored form: the account, then each slot. Throws
+ * `InvalidProofError`.
+ */
+export function checkProof(
+  stateRoot: Hex,
+  address: Uint8Array,
+  slots: readonly Uint8Array[],
+  proof: object,
+): readonly Uint8Array[] {
+  try {
+    return native.checkProof(stateRoot, toHex(address), slots.map(toHex), JSON.stringify(proof));
+  } catch (error) {
+    throw new InvalidProofError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+/** The rules that go with a chain id, by name, where they are known. */
+export function presetOf(chainId: bigint): string | undefined {
+  // The addon gives null for none.
+  return native.presetOf(chainId.toString()) ?? undefined;
+}
+
+/** Loads what a block being executed lacks. */
+export type BlockLoader = (
+  keys: readonly StateKey[],
+  asOf: number,
+) => Awaitable<readonly (Uint8Array | undefined)[]>;
+
 /** The native EVM behind the interface that the rest of the node sees. */
 export class NativeExecutor implements Executor {
   readonly chainId: bigint;
   readonly #chain: NativeChain;
   readonly #options: ViewOptions;
   readonly #load: StateLoader;
+  readonly #loadForBlock: BlockLoader = (keys, asOf) => this.#load(keys, asOf, undefined);
 
   private constructor(chain: NativeChain, options: ViewOptions, modules: ExecutorModules) {
     this.#chain = chain;
@@ -85,15 +122,24 @@ export class NativeExecutor implements Executor {
     this.#chain.apply(header, diff);
   }
 
-  async execute(block: Uint8Array): Promise<Outcome> {
+  async execute(block: Uint8Array, load: BlockLoader = this.#loadForBlock): Promise<Outcome> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const { outcome, missing } = this.#chain.execute(block);
+      const { outcome, missing } = asInvalidBlock(() => this.#chain.execute(block));
       if (outcome !== undefined) return decodeOutcome(outcome);
       if (missing === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
-      const { asOf, keys } = readMissing(missing);
-      this.#chain.provide(missing, joinValues(keys, await this.#load(keys, asOf, undefined)));
+      await supply(this.#chain, missing, load);
     }
     throw new Error(`a block was not complete after ${MAX_ROUNDS} rounds of loading`);
+  }
+
+  /** The RLP of a block that came as JSON; throws `InvalidBlockError` when its parts do not fit its hash. */
+  blockFromJson(block: object): Uint8Array {
+    return asInvalidBlock(() => this.#chain.blockFromJson(JSON.stringify(block)));
+  }
+
+  /** What a block gave, from its receipts as JSON, without the state diff; verified against its header likewise. */
+  outcomeFromJson(block: Uint8Array, receipts: readonly object[]): Outcome {
+    return decodeOutcome(asInvalidBlock(() => this.#chain.outcomeFromJson(block, JSON.stringify(receipts))));
   }
 
   revertTo(number: number): void {

@@ -4,7 +4,7 @@ import { andThen } from '../primitives/awaitable.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { CallRequest, CallResult, StateLoader, StateView } from './interface.ts';
-import { joinValues, readMissing } from './missing.ts';
+import { supply } from './missing.ts';
 
 export interface ViewOptions {
   /** Steps a call may take on the serving thread. */
@@ -120,9 +120,7 @@ export class NativeStateView implements StateView {
   }
 
   async #provide(view: NativeView, missing: string): Promise<void> {
-    const { asOf, keys } = readMissing(missing);
-    const values = await this.#load(keys, asOf, this.ref);
-    view.provide(missing, joinValues(keys, values));
+    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.ref));
   }
 }
 

@@ -6,12 +6,12 @@ import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
 import type { ReadableStore } from './chain-reader.ts';
-import { Head } from './head.ts';
+import { Head, type HeadOptions } from './head.ts';
 
 /** For tests only: a chain whose content is plain to see, with a state that answers from a function. */
 export class FakeChain implements ReadableStore {
   readonly blocks: BlockReceipts[] = [];
-  #marks: Partial<Pick<Marks, 'safe' | 'finalized'>> = {};
+  #marks: Partial<Omit<Marks, 'head'>> = {};
 
   /** Adds a block with `logs` logs, one transaction each; `fork` makes its hash differ. */
   add(logs: number, fork = 0): this {
@@ -27,19 +27,27 @@ export class FakeChain implements ReadableStore {
     return this;
   }
 
-  mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): this {
+  mark(marks: Partial<Omit<Marks, 'head'>>): this {
     this.#marks = marks;
     return this;
   }
 
+  /** The block at a height that has one. */
+  ref(number: number): BlockRef {
+    const logs = this.blocks[number]?.logs;
+    if (logs === undefined) throw new Error(`no block ${number}`);
+    return { number, hash: logs.hash };
+  }
+
   marks(): Marks {
-    const anchor = this.#ref(0);
+    const first = this.ref(0);
     return {
-      anchor,
-      safe: anchor,
-      finalized: anchor,
+      lowest: first,
+      anchor: first,
+      safe: first,
+      finalized: first,
       ...this.#marks,
-      head: this.#ref(this.blocks.length - 1),
+      head: this.ref(this.blocks.length - 1),
     };
   }
 
@@ -74,10 +82,13 @@ export class FakeChain implements ReadableStore {
   }
 
   /** A head over this chain whose calls are answered by `call`. */
-  async head(call: FakeCall = () => ({ kind: 'success', output: '0x' })): Promise<Head> {
-    const view = (header: Uint8Array): StateView => fakeView(this.#ref(header[0] ?? 0), call);
+  async head(
+    call: FakeCall = () => ({ kind: 'success', output: '0x' }),
+    options: Partial<HeadOptions> = {},
+  ): Promise<Head> {
+    const view = (header: Uint8Array): StateView => fakeView(this.ref(header[0] ?? 0), call);
     return Head.open(
-      { renderCacheBytes: 1 << 24, viewCacheEntries: 16 },
+      { renderCacheBytes: 1 << 24, viewCacheEntries: 16, ...options },
       { store: this, executor: { view } },
     );
   }
@@ -85,12 +96,6 @@ export class FakeChain implements ReadableStore {
   #at(ref: BlockRef): BlockReceipts | undefined {
     const block = this.blocks[ref.number];
     return block?.logs.hash === ref.hash ? block : undefined;
-  }
-
-  #ref(number: number): BlockRef {
-    const logs = this.blocks[number]?.logs;
-    if (logs === undefined) throw new Error(`no block ${number}`);
-    return { number, hash: logs.hash };
   }
 }
 

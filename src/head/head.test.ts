@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { BlockSelector } from '../primitives/block-selector.ts';
 import { parseBlockSelector } from '../primitives/block-selector.ts';
+import { StoreError } from '../store/error.ts';
 import { FakeChain } from './fixture.ts';
 
 const at = (value: unknown): BlockSelector => parseBlockSelector(value, 'x');
@@ -9,8 +10,7 @@ const ALL = { addresses: [], topics: [] };
 /** Blocks 0 to 4; safe is 3, finalized 2. */
 function chain(): FakeChain {
   const fake = new FakeChain().add(0).add(1).add(2).add(3).add(4);
-  const ref = (number: number) => ({ number, hash: fake.canonicalHash(number) ?? '0x' });
-  return fake.mark({ safe: ref(3), finalized: ref(2) });
+  return fake.mark({ safe: fake.ref(3), finalized: fake.ref(2) });
 }
 
 describe('Snapshot', () => {
@@ -68,6 +68,65 @@ describe('Snapshot', () => {
   });
 });
 
+describe('what is held in part', () => {
+  /** Blocks from 1, state from 3. */
+  function partial(): FakeChain {
+    const fake = chain();
+    return fake.mark({ lowest: fake.ref(1), anchor: fake.ref(3) });
+  }
+  const codeOf = (type: unknown): unknown => expect.objectContaining({ type });
+
+  it('begins with the lowest block, which is the earliest (B5)', async () => {
+    const snapshot = (await partial().head()).snapshot();
+    expect(await snapshot.blockAt(at('earliest'))).toMatchObject({ number: 1 });
+    expect(snapshot.logBound({ kind: 'tag', tag: 'earliest' })).toBe(1);
+    expect(await snapshot.blockAt(at('0x0'))).toBeUndefined();
+    expect(JSON.parse(String(await snapshot.receiptsAt(at('earliest'))))).toHaveLength(1);
+    expect(await snapshot.receiptsAt(at('0x0'))).toBeUndefined();
+  });
+
+  it('has logs from there, and never some of those asked for (B2)', async () => {
+    const snapshot = (await partial().head()).snapshot();
+    const notFound = codeOf({ code: 'BLOCK_NOT_FOUND', block: '0x0', lowest: '0x1' });
+    expect(() => snapshot.logsAt(0, ALL)).toThrow(notFound);
+    await expect(snapshot.findLogs(ALL, 0, 4).next()).rejects.toThrow(notFound);
+    expect((await snapshot.findLogs(ALL, 1, 4).next()).done).toBe(false);
+  });
+
+  it('has state from the anchor on, or from elsewhere (B2)', async () => {
+    const snapshot = (await partial().head()).snapshot();
+    const notHeld = codeOf({ code: 'STATE_NOT_HELD', block: '0x2', lowest: '0x3' });
+    expect(() => snapshot.viewAt(at('0x2'))).toThrow(notHeld);
+    expect(() => snapshot.viewAt(at(partial().canonicalHash(2)))).toThrow(notHeld);
+    expect(() => snapshot.viewAt(at('earliest'))).toThrow(
+      codeOf({ code: 'STATE_NOT_HELD', block: '0x1', lowest: '0x3' }),
+    );
+    expect((await snapshot.viewAt(at('0x3'))).ref.number).toBe(3);
+    const archive = (await partial().head(undefined, { stateBelowAnchor: true })).snapshot();
+    expect((await archive.viewAt(at('0x2'))).ref.number).toBe(2);
+    expect(() => archive.viewAt(at('0x0'))).toThrow(
+      codeOf({ code: 'BLOCK_NOT_FOUND', block: '0x0', lowest: '0x1' }),
+    );
+  });
+
+  it('may begin elsewhere in the next snapshot', async () => {
+    const fake = partial();
+    const head = await fake.head();
+    fake.mark({ lowest: fake.ref(0), anchor: fake.ref(3) });
+    await head.refresh();
+    expect(await head.snapshot().blockAt(at('earliest'))).toMatchObject({ number: 0 });
+  });
+
+  it('is read anew when the store forgets it meanwhile', async () => {
+    const findLogs = (): AsyncGenerator<never, void, void> => {
+      throw new StoreError('outOfRange', 'pruned');
+    };
+    const fake = Object.assign(chain(), { findLogs });
+    const snapshot = (await fake.head()).snapshot();
+    await expect(snapshot.findLogs(ALL, 0, 4).next()).rejects.toThrow(codeOf({ code: 'REORGANISED' }));
+  });
+});
+
 describe('Head', () => {
   it('keeps its snapshot until it is told to look', async () => {
     const fake = chain();
@@ -99,10 +158,106 @@ describe('Head', () => {
     const reorganised = expect.objectContaining({ type: { code: 'REORGANISED' } });
     expect(() => snapshot.blockAt(at('0x3'))).toThrow(reorganised);
     expect(() => snapshot.viewAt(at('latest'))).toThrow(reorganised);
+    expect(() => snapshot.blockAt(at(chain().canonicalHash(4)))).not.toThrow();
+    expect(() => snapshot.blockAt(at(chain().canonicalHash(3)))).toThrow(reorganised);
     const collect = async () => {
       for await (const _ of snapshot.findLogs(ALL, 0, 4));
     };
     await expect(collect()).rejects.toThrow(reorganised);
+  });
+
+  it('never reads marks twice at a time, and always once more for who asks late', async () => {
+    const fake = chain();
+    const head = await fake.head();
+    const gates: PromiseWithResolvers<void>[] = [];
+    const marksNow = fake.marks.bind(fake);
+    const slow = {
+      marks: async () => {
+        const marks = marksNow();
+        const gate = Promise.withResolvers<void>();
+        gates.push(gate);
+        await gate.promise;
+        return marks;
+      },
+    };
+    Object.assign(fake, slow);
+    const first = head.refresh();
+    fake.add(0);
+    const second = head.refresh();
+    expect(head.refresh()).toBe(second);
+    expect(gates).toHaveLength(1);
+    gates[0]?.resolve();
+    await first;
+    expect(head.snapshot().head.number).toBe(4);
+    await vi.waitFor(() => expect(gates).toHaveLength(2));
+    gates[1]?.resolve();
+    await second;
+    expect(head.snapshot().head.number).toBe(5);
+  });
+
+  it('can be looked at again after a reading that failed', async () => {
+    const fake = chain();
+    const head = await fake.head();
+    const { marks } = fake;
+    fake.marks = () => {
+      throw new Error('disk');
+    };
+    const both = [head.refresh(), head.refresh()];
+    await expect(both[0]).rejects.toThrow('disk');
+    await expect(both[1]).rejects.toThrow('disk');
+    fake.marks = marks;
+    fake.add(0);
+    await head.refresh();
+    expect(head.snapshot().head.number).toBe(5);
+  });
+
+  it('says when a block is reached, to each who waits for it or less (B3)', async () => {
+    const fake = chain();
+    const head = await fake.head();
+    const { signal } = new AbortController();
+    expect(await head.reached(4, 60_000, signal)).toBe(true);
+    const ended: string[] = [];
+    const waits = [5, 6, 7].map(async (number) => {
+      if (await head.reached(number, 60_000, signal)) ended.push(`${number}`);
+    });
+    fake.add(0).add(0);
+    await head.refresh();
+    await Promise.all(waits.slice(0, 2));
+    expect(ended).toEqual(['5', '6']);
+    fake.add(0);
+    await head.refresh();
+    await waits[2];
+    expect(ended).toEqual(['5', '6', '7']);
+  });
+
+  it('ends a wait with its time or its client (B3)', async () => {
+    const head = await chain().head();
+    expect(await head.reached(5, 1, new AbortController().signal)).toBe(false);
+    expect(await head.reached(5, 0, new AbortController().signal)).toBe(false);
+    expect(await head.reached(5, 60_000, AbortSignal.abort())).toBe(false);
+    const client = new AbortController();
+    const waiting = head.reached(5, 60_000, client.signal);
+    client.abort();
+    expect(await waiting).toBe(false);
+  });
+
+  it('leaves nothing behind of a wait', async () => {
+    vi.useFakeTimers();
+    try {
+      const fake = chain();
+      const head = await fake.head();
+      const { signal } = new AbortController();
+      const remove = vi.spyOn(signal, 'removeEventListener');
+      const waiting = head.reached(5, 60_000, signal);
+      expect(vi.getTimerCount()).toBe(1);
+      fake.add(0);
+      await head.refresh();
+      expect(await waiting).toBe(true);
+      expect(vi.getTimerCount()).toBe(0);
+      expect(remove).toHaveBeenCalledOnce();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('refuses an empty store', async () => {

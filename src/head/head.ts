@@ -2,27 +2,44 @@ import type { Marks } from '../store/interface.ts';
 import { ChainReader, type ChainReaderModules, type ChainReaderOptions } from './chain-reader.ts';
 import { Snapshot } from './snapshot.ts';
 
+export interface HeadOptions extends ChainReaderOptions {
+  /** The executor can find the state of blocks below the anchor, at an archive upstream. Default: it cannot. */
+  readonly stateBelowAnchor?: boolean;
+}
+
+/** Somebody who waits for a block. */
+interface Waiter {
+  readonly number: number;
+  readonly end: (reached: boolean) => void;
+}
+
 /** Gives out the current snapshot, and swaps it when the store has moved. */
 export class Head {
   readonly #store: ChainReaderModules['store'];
   readonly #reader: ChainReader;
+  readonly #stateBelowAnchor: boolean;
+  readonly #waiters = new Set<Waiter>();
   #marks: Marks;
   /** Counts reorganisations seen; a snapshot of an older count must not be served from any more. */
   #lineage = 0;
   #snapshot: Snapshot;
+  /** The reading of the marks that is under way, and the one that will follow it. */
+  #reading: Promise<void> | undefined;
+  #nextReading: Promise<void> | undefined;
 
-  private constructor(marks: Marks, reader: ChainReader, store: ChainReaderModules['store']) {
-    this.#store = store;
-    this.#reader = reader;
+  private constructor(marks: Marks, options: HeadOptions, modules: ChainReaderModules) {
+    this.#store = modules.store;
+    this.#reader = new ChainReader(options, modules);
+    this.#stateBelowAnchor = options.stateBelowAnchor ?? false;
     this.#marks = marks;
     this.#snapshot = this.#newSnapshot();
   }
 
   /** Opens the head of a store that holds at least one block. */
-  static async open(options: ChainReaderOptions, modules: ChainReaderModules): Promise<Head> {
+  static async open(options: HeadOptions, modules: ChainReaderModules): Promise<Head> {
     const marks = await modules.store.marks();
     if (marks === undefined) throw new Error('the store holds no block yet: import or ingest a chain first');
-    return new Head(marks, new ChainReader(options, modules), modules.store);
+    return new Head(marks, options, modules);
   }
 
   /** The newest snapshot; it never changes, take one per request. */
@@ -30,8 +47,51 @@ export class Head {
     return this.#snapshot;
   }
 
-  /** Reads the store's marks again; whoever writes the store or hears of a write calls this. */
-  async refresh(): Promise<void> {
+  /**
+   * Reads the store's marks again; whoever writes the store or hears of a write calls this. All that was written
+   * before the call is seen when it resolves. Readings never overlap, so an older one cannot replace a newer.
+   */
+  refresh(): Promise<void> {
+    if (this.#reading === undefined) return this.#startReading();
+    const next = (): Promise<void> => {
+      this.#nextReading = undefined;
+      return this.#startReading();
+    };
+    this.#nextReading ??= this.#reading.then(next, next);
+    return this.#nextReading;
+  }
+
+  /**
+   * Waits until the head is at least block `number`: true once it is, false when the time is over or `signal` aborts.
+   * A reorganisation may take the head back again: whoever was waiting looks at the snapshot it then takes.
+   */
+  reached(number: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#snapshot.head.number >= number) return Promise.resolve(true);
+    if (timeoutMs <= 0 || signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const end = (reached: boolean): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', giveUp);
+        this.#waiters.delete(waiter);
+        resolve(reached);
+      };
+      const giveUp = (): void => end(false);
+      const waiter: Waiter = { number, end };
+      const timer = setTimeout(giveUp, timeoutMs);
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#waiters.add(waiter);
+    });
+  }
+
+  #startReading(): Promise<void> {
+    const reading = this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #read(): Promise<void> {
     const marks = await this.#store.marks();
     if (marks === undefined || sameMarks(marks, this.#marks)) return;
     const previous = this.#marks.head;
@@ -41,19 +101,24 @@ export class Head {
     if (!extended) this.#lineage++;
     this.#marks = marks;
     this.#snapshot = this.#newSnapshot();
+    for (const waiter of this.#waiters) if (marks.head.number >= waiter.number) waiter.end(true);
   }
 
   #newSnapshot(): Snapshot {
     const lineage = this.#lineage;
-    return new Snapshot(this.#marks, this.#reader, () => lineage !== this.#lineage);
+    return new Snapshot(this.#marks, this.#reader, {
+      stateBelowAnchor: this.#stateBelowAnchor,
+      isStale: () => lineage !== this.#lineage,
+    });
   }
 }
 
 function sameMarks(a: Marks, b: Marks): boolean {
   return (
     a.head.hash === b.head.hash &&
-    a.safe.hash === b.safe.hash &&
-    a.finalized.hash === b.finalized.hash &&
-    a.anchor.hash === b.anchor.hash
+    a.safe?.hash === b.safe?.hash &&
+    a.finalized?.hash === b.finalized?.hash &&
+    a.anchor.hash === b.anchor.hash &&
+    a.lowest.hash === b.lowest.hash
   );
 }

@@ -16,6 +16,14 @@ export interface FoundLogs {
   readonly indexes: readonly number[];
 }
 
+/** What a snapshot knows from the head that made it. */
+export interface SnapshotOptions {
+  /** State below the anchor can be found elsewhere. */
+  readonly stateBelowAnchor: boolean;
+  /** Whether the chain has left this snapshot's head. */
+  readonly isStale: () => boolean;
+}
+
 /** How many resolved block numbers one snapshot remembers. */
 const MAX_RESOLVED = 4_096;
 
@@ -23,27 +31,29 @@ const MAX_RESOLVED = 4_096;
  * One immutable truth: a confirmed head and all that follows from it. Every answer to one request, or to one
  * batch, comes from one snapshot. This is the only place that knows what a selector means:
  *
- * - `latest`: the confirmed head; `safe`, `finalized`: as the store marks them; `earliest`: the lowest block.
+ * - `latest`: the confirmed head; `safe`, `finalized`: as the store marks them; `earliest`: the lowest block held.
  * - `pending`: the pre-confirmed block on top of the head. While there is none, its state is the state of
  *   `latest`, it has no logs, and its receipts are unknown.
+ *
+ * Blocks, receipts and logs are held from `lowest` on, state from `anchor` on, which may be above it.
  */
 export class Snapshot {
   readonly head: BlockRef;
   readonly #marks: Marks;
   readonly #reader: ChainReader;
-  readonly #isStale: () => boolean;
+  readonly #options: SnapshotOptions;
   readonly #resolved = new Map<number, BlockRef>();
 
-  constructor(marks: Marks, reader: ChainReader, isStale: () => boolean) {
+  constructor(marks: Marks, reader: ChainReader, options: SnapshotOptions) {
     this.head = marks.head;
     this.#marks = marks;
     this.#reader = reader;
-    this.#isStale = isStale;
+    this.#options = options;
   }
 
   /** Throws when the chain left this snapshot's head, so that nothing read meanwhile is served. */
   assertCurrent(): void {
-    if (this.#isStale()) throw new HeadError({ code: 'REORGANISED' });
+    if (this.#options.isStale()) throw new HeadError({ code: 'REORGANISED' });
   }
 
   /** The confirmed block a selector names, or undefined where this snapshot has none. */
@@ -63,7 +73,13 @@ export class Snapshot {
     const isPending = selector.kind === 'tag' && selector.tag === 'pending';
     return andThen(isPending ? this.head : this.blockAt(selector), (ref) => {
       if (ref === undefined) {
-        throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: formatSelector(selector) });
+        const number = selector.kind === 'number' ? selector.number : undefined;
+        throw this.#notFound(formatSelector(selector), number);
+      }
+      const { anchor } = this.#marks;
+      if (ref.number < anchor.number && !this.#options.stateBelowAnchor) {
+        const lowest = toQuantity(anchor.number);
+        throw new HeadError({ code: 'STATE_NOT_HELD', block: toQuantity(ref.number), lowest });
       }
       return this.#reader.view(ref);
     });
@@ -83,18 +99,21 @@ export class Snapshot {
       case 'latest':
         return this.head.number;
       case 'safe':
-        return this.#marks.safe.number;
-      case 'finalized':
-        return this.#marks.finalized.number;
+      case 'finalized': {
+        const marked = this.#marks[selector.tag];
+        // Nobody has said yet which block that is, or it is not held any more.
+        if (marked === undefined) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: selector.tag });
+        return marked.number;
+      }
       case 'earliest':
-        return this.#marks.anchor.number;
+        return this.#marks.lowest.number;
     }
   }
 
   /** The JSON array of the matching logs of the block with this hash. */
   logsOf(hash: Hex, query: LogQuery): Awaitable<Buffer> {
     return andThen(this.#blockAtHash(hash, false), (ref) => {
-      if (ref === undefined) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: hash });
+      if (ref === undefined) throw this.#notFound(hash);
       return this.#reader.logs(ref, query);
     });
   }
@@ -103,15 +122,14 @@ export class Snapshot {
   logsAt(number: number, query: LogQuery): Awaitable<Buffer | undefined> {
     if (number === this.head.number + 1) return undefined;
     return andThen(this.#blockAtNumber(number), (ref) => {
-      if (ref === undefined) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: toQuantity(number) });
+      if (ref === undefined) throw this.#notFound(toQuantity(number), number);
       return this.#reader.logs(ref, query);
     });
   }
 
   /** Matching logs of blocks `from`..`to`, ascending; ends with an error if the chain changed on the way. */
   async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
-    const lowest = this.#marks.anchor.number;
-    if (from < lowest) throw new HeadError({ code: 'BLOCK_NOT_FOUND', block: toQuantity(from) });
+    if (from < this.#marks.lowest.number) throw this.#notFound(toQuantity(from), from);
     try {
       for await (const match of this.#reader.findLogs(query, from, Math.min(to, this.head.number))) {
         const block = this.#reader.rendered.get(match.block.hash) ?? new RenderedBlock(match.block);
@@ -121,8 +139,7 @@ export class Snapshot {
     } catch (error) {
       throw asHeadError(error);
     }
-    const hash = await this.#reader.canonicalHash(this.head.number);
-    if (hash !== this.head.hash) throw new HeadError({ code: 'REORGANISED' });
+    await this.#whileCanonical(() => undefined);
   }
 
   #blockAtTag(tag: Extract<BlockSelector, { kind: 'tag' }>['tag']): BlockRef | undefined {
@@ -134,14 +151,14 @@ export class Snapshot {
       case 'finalized':
         return this.#marks.finalized;
       case 'earliest':
-        return this.#marks.anchor;
+        return this.#marks.lowest;
       case 'pending':
         return undefined;
     }
   }
 
   #blockAtNumber(number: number): Awaitable<BlockRef | undefined> {
-    if (number > this.head.number || number < this.#marks.anchor.number) return undefined;
+    if (number > this.head.number || number < this.#marks.lowest.number) return undefined;
     if (number === this.head.number) return this.head;
     const known = this.#resolved.get(number);
     if (known !== undefined) return known;
@@ -151,7 +168,8 @@ export class Snapshot {
   #blockAtHash(hash: Hex, requireCanonical: boolean): Awaitable<BlockRef | undefined> {
     if (hash === this.head.hash) return this.head;
     return andThen(this.#reader.numberOf(hash), (number) => {
-      if (number === undefined) return undefined;
+      // Not known is an answer of this snapshot only while its chain is the store's.
+      if (number === undefined) return this.#whileCanonical(() => undefined);
       return andThen(this.#blockAtNumber(number), (ref) => {
         if (ref?.hash === hash) return ref;
         if (requireCanonical) throw new HeadError({ code: 'NOT_CANONICAL', hash });
@@ -162,19 +180,37 @@ export class Snapshot {
 
   /** A hash read by number is of this snapshot's chain only if the head is still the store's at that height. */
   #verified(number: number, hash: Hex | undefined): Awaitable<BlockRef> {
-    return andThen(this.#reader.canonicalHash(this.head.number), (head) => {
-      if (head !== this.head.hash || hash === undefined) throw new HeadError({ code: 'REORGANISED' });
+    return this.#whileCanonical(() => {
+      if (hash === undefined) throw new HeadError({ code: 'REORGANISED' });
       const ref: BlockRef = { number, hash };
       if (this.#resolved.size >= MAX_RESOLVED) this.#resolved.clear();
       this.#resolved.set(number, ref);
       return ref;
     });
   }
+
+  /** Goes on with what was read by number or not found, if the store still has this snapshot's head. */
+  #whileCanonical<T>(next: () => T): Awaitable<T> {
+    return andThen(this.#reader.canonicalHash(this.head.number), (head) => {
+      if (head !== this.head.hash) throw new HeadError({ code: 'REORGANISED' });
+      return next();
+    });
+  }
+
+  /** Below what is held, the client is told where that begins. */
+  #notFound(block: string, number?: number): HeadError {
+    const lowest = this.#marks.lowest.number;
+    return new HeadError({
+      code: 'BLOCK_NOT_FOUND',
+      block,
+      ...(number !== undefined && number < lowest && { lowest: toQuantity(lowest) }),
+    });
+  }
 }
 
-/** A store that lost the blocks being read says so in its own words. */
+/** A store that lost the blocks being read, to another fork or to pruning, says so in its own words. */
 function asHeadError(error: unknown): unknown {
-  return error instanceof StoreError && error.code === 'reorganised'
+  return error instanceof StoreError && (error.code === 'reorganised' || error.code === 'outOfRange')
     ? new HeadError({ code: 'REORGANISED' }, undefined, { cause: error })
     : error;
 }

@@ -8,13 +8,14 @@ import type { Store } from '../store/interface.ts';
 export const GENESIS_META = 'genesis';
 
 /** Loads state for the native core from a store, and refuses to answer for a block that is not canonical any more. */
-export function storeLoader(store: Pick<Store, 'loadState' | 'canonicalHash'>): StateLoader {
+export function storeLoader(store: Pick<Store, 'loadState'>): StateLoader {
   return async (keys, number, of) => {
-    const values = await store.loadState(keys, number);
-    if (of !== undefined && (await store.canonicalHash(of.number)) !== of.hash) {
-      throw new StateUnavailableError(`block ${of.number} ${of.hash} was taken off the chain`);
+    try {
+      return await store.loadState(keys, number, of);
+    } catch (error) {
+      if (!(error instanceof StoreError && error.code === 'reorganised')) throw error;
+      throw new StateUnavailableError(`block ${of?.number} ${of?.hash} was taken off the chain`);
     }
-    return values;
   };
 }
 

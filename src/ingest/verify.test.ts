@@ -1,14 +1,16 @@
-import { cp, mkdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeReceipts, encodeReceipts } from '../chain/receipt-codec.ts';
 import { executeOfficialChain } from '../executor/fixture.ts';
 import { blockKey, logChunkKey, numberKey, slotSubject, versionKey } from '../store/lmdb/keys.ts';
 import { encodeMarks, readMarks } from '../store/lmdb/meta.ts';
-import { openTables, type Table, type Tables } from '../store/lmdb/tables.ts';
+import type { Tables } from '../store/lmdb/tables.ts';
 import { importOptions, quietModules, verifyOptions, type WorkDir, workDir } from './fixture.ts';
 import { importChain } from './import.ts';
-import { VerificationError, verifyStore } from './verify.ts';
+import { verifyStore } from './verify.ts';
+import { VerificationError } from './verify-block.ts';
+import { remove, spoil, truncate, verifyDamaged, wordsOf } from './verify-fixture.ts';
 
 const BLOCK = 42;
 // Real stores on a disk that may be busy.
@@ -30,24 +32,6 @@ function outcome(number = BLOCK): Outcome {
   return found;
 }
 
-const flip = (bytes: Uint8Array, at = bytes.length - 1): Buffer => {
-  const copy = Buffer.from(bytes);
-  copy[at] = (copy[at] ?? 0) ^ 1;
-  return copy;
-};
-
-/** Turns one bit of a row that must be there. */
-function spoil(table: Table, key: Uint8Array, at?: number): void {
-  const value = table.getBinary(key);
-  if (value === undefined) throw new Error('there is no such row');
-  table.putSync(key, flip(value, at));
-}
-
-function remove(table: Table, key: Uint8Array): void {
-  if (!table.doesExist(key)) throw new Error('there is no such row');
-  table.removeSync(key);
-}
-
 const keyOf = ({ number, hash }: Outcome): Buffer => blockKey(number, hash);
 const firstSlot = ({ diff, number }: Outcome): Buffer => {
   const [address, slot] = diff.slots[0] ?? [new Uint8Array(), new Uint8Array()];
@@ -64,33 +48,14 @@ function postingKeyOf(tables: Tables, position: number, number = BLOCK): Uint8Ar
   throw new Error('there is no such posting');
 }
 
-/** Damages a copy of the sound store and says what verifying it gives. */
-async function verifyDamaged(damage: (tables: Tables) => void): Promise<unknown> {
-  await using dir = await workDir();
-  await mkdir(dir.data);
-  await cp(sound.data, dir.data, { recursive: true });
-  const tables = openTables({
-    path: dir.data,
-    mapSizeBytes: 2 ** 30,
-    readOnly: false,
-    unsafeNoSync: true,
-  });
-  tables.root.transactionSync(() => damage(tables));
-  await tables.root.close();
-  return await verifyStore(verifyOptions(dir), quietModules()).catch((error: unknown) => error);
-}
-
-/** An error's messages, its causes' too. */
-function wordsOf(error: unknown): string {
-  const words: string[] = [];
-  for (let cause = error; cause instanceof Error; cause = cause.cause) words.push(cause.message);
-  return words.join(': ');
-}
-
 describe('verify', () => {
   it('passes on a sound store', async () => {
     const { number, hash } = outcome(54);
-    expect(await verifyDamaged(() => {})).toEqual({ verified: 55, head: { number, hash } });
+    expect(await verifyDamaged(sound, () => {})).toEqual({
+      verified: 55,
+      head: { number, hash },
+      rootChecked: true,
+    });
   });
 
   const cases: readonly (readonly [string, RegExp, (tables: Tables) => void])[] = [
@@ -145,7 +110,7 @@ describe('verify', () => {
     ['rows above the head', /above the head 54/, (t) => t.canonical.putSync(numberKey(55), Buffer.alloc(32))],
   ];
   it.each(cases)('finds %s', async (_, words, damage) => {
-    const error = await verifyDamaged(damage);
+    const error = await verifyDamaged(sound, damage);
     expect(error).toBeInstanceOf(Error);
     expect(wordsOf(error)).toMatch(words);
   });
@@ -169,14 +134,10 @@ describe('verify', () => {
   });
 
   it('names the kind of its error', async () => {
-    const error = await verifyDamaged((tables) => spoil(tables.receipts, keyOf(outcome()), 10));
+    const error = await verifyDamaged(sound, (tables) => spoil(tables.receipts, keyOf(outcome()), 10));
     expect(error).toBeInstanceOf(VerificationError);
   });
 });
-
-function truncate(table: Table, key: Uint8Array): void {
-  table.putSync(key, Buffer.from(table.getBinary(key) ?? []).subarray(0, -1));
-}
 
 function dropReceipt({ receipts }: Tables): void {
   const key = keyOf(outcome());

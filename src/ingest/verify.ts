@@ -1,58 +1,44 @@
 import { accessSync } from 'node:fs';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
-import { encodeReceipts } from '../chain/receipt-codec.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { NativeExecutor, readHeader } from '../executor/native-executor.ts';
 import { blockOptions } from '../executor/options.ts';
-import { toHex } from '../primitives/hex.ts';
-import type { BlockLogs, LogQuery, Marks, Store } from '../store/interface.ts';
+import type { Marks, Store } from '../store/interface.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
+import { storedRules } from './chain-rules.ts';
 import { ExpectedState } from './expected-state.ts';
 import type { ImportModules } from './import.ts';
-import { chainConfigOf, GENESIS_META, headerAt, storeLoader } from './restore.ts';
+import { GENESIS_META, headerAt, storeLoader } from './restore.ts';
+import { receiptsAsJson } from './stored-receipts.ts';
+import { checkBlock, checkDiff, expect, VerificationError } from './verify-block.ts';
 
-/** A stored row that is not what executing the chain gives. */
-export class VerificationError extends Error {
-  override readonly name = 'VerificationError';
+export interface Verified {
+  readonly verified: number;
+  readonly head: BlockRef;
+  /** False for a partial copy: what it never needed of the state it does not know. */
+  readonly rootChecked: boolean;
 }
 
 /**
- * Executes every stored block again from genesis and compares all that the store would serve with what that gives:
- * links, receipts, logs, the log index, every version of every key, and the state root at the head.
+ * Compares all that a store would serve with what its blocks say: links, receipts, logs, the log index, every version
+ * of every key that a block wrote, and the state root at the head.
+ *
+ * Blocks above the anchor, and the genesis block, are executed again; those below have no state, and their receipts
+ * are proven by the root in their header. In a partial copy the state before the first block came from upstreams. A
+ * wrong piece of it shows when a block that read it gives something else; one that made no difference to any block
+ * cannot be told from a right one.
  */
 export async function verifyStore(
   options: CommandOptions<'verify'>,
   modules: ImportModules,
-): Promise<{ readonly verified: number; readonly head: BlockRef }> {
+): Promise<Verified> {
   const store = await openExisting(options);
   try {
-    const genesis = await store.getMeta(GENESIS_META);
+    const rules = await storedRules(store);
     const marks = await store.marks();
-    if (genesis === undefined || marks === undefined) throw new VerificationError('the store holds no chain');
-    const executor = NativeExecutor.create(chainConfigOf(genesis), blockOptions(options), {
-      load: storeLoader(store),
-    });
-    const { anchor, head } = marks;
-    const state = new ExpectedState();
-    let hasDiff = false;
-    let verified = 0;
-    for (let number = anchor.number; number <= head.number; number++) {
-      if (modules.signal.aborted) return { verified, head };
-      await atBlock(number, async () => {
-        const outcome =
-          number === anchor.number
-            ? executor.startAtGenesis(genesis)
-            : await executor.execute(await blockAt(store, number));
-        await checkBlock(store, outcome);
-        hasDiff = await checkDiff(store, outcome, hasDiff);
-        expect(outcome, 'state', await state.agrees(store, outcome));
-      });
-      verified++;
-      modules.onProgress(verified, head.number + 1);
-    }
-    await atBlock(head.number, () => checkHead(store, executor, head, state));
-    await checkMarks(store, marks);
-    return { verified, head };
+    if (rules === undefined || marks === undefined) throw new VerificationError('the store holds no chain');
+    const executor = NativeExecutor.create(rules, blockOptions(options), { load: storeLoader(store) });
+    return await new Verification(store, executor, marks).run(modules);
   } finally {
     await store.close();
   }
@@ -67,6 +53,117 @@ async function openExisting(options: CommandOptions<'verify'>): Promise<Store> {
   } catch (cause) {
     throw new Error(`there is no store at ${path}: import a chain first`, { cause });
   }
+}
+
+class Verification {
+  readonly #store: Store;
+  readonly #executor: NativeExecutor;
+  readonly #marks: Marks;
+  #previous: BlockRef | undefined;
+  #hasDiff = false;
+
+  constructor(store: Store, executor: NativeExecutor, marks: Marks) {
+    this.#store = store;
+    this.#executor = executor;
+    this.#marks = marks;
+  }
+
+  async run({ signal, onProgress }: ImportModules): Promise<Verified> {
+    const { lowest, anchor, head } = this.#marks;
+    const genesis = await this.#store.getMeta(GENESIS_META);
+    const rootChecked = !(await isPartial(this.#store, anchor));
+    const fromGenesis = rootChecked && anchor.number === 0 ? genesis : undefined;
+    const state = new ExpectedState(fromGenesis === undefined ? anchor.number : undefined);
+    let verified = 0;
+    for (let number = lowest.number; number <= head.number; number++) {
+      if (signal.aborted) return { verified, head, rootChecked };
+      await atBlock(number, () => this.#verify(number, fromGenesis, state));
+      verified++;
+      onProgress(verified, head.number - lowest.number + 1);
+    }
+    await atBlock(head.number, async () => {
+      if (rootChecked) await this.#checkRoot(state);
+      else for await (const _ of state.compared(this.#store, head.number));
+    });
+    await this.#checkMarks();
+    return { verified, head, rootChecked };
+  }
+
+  async #verify(number: number, genesis: string | undefined, state: ExpectedState): Promise<void> {
+    const { anchor } = this.#marks;
+    if (number > anchor.number) {
+      const outcome = await this.#executor.execute(await blockAt(this.#store, number));
+      await this.#check(outcome);
+      this.#hasDiff = await checkDiff(this.#store, outcome, this.#hasDiff);
+      expect(outcome, 'state', await state.agrees(this.#store, outcome));
+    } else if (genesis !== undefined) {
+      const outcome = this.#executor.startAtGenesis(genesis);
+      await this.#check(outcome);
+      this.#hasDiff = await checkDiff(this.#store, outcome, this.#hasDiff);
+      expect(outcome, 'state', await state.agrees(this.#store, outcome));
+    } else {
+      const outcome = await this.#prove(number);
+      await this.#check(outcome);
+      if (number === anchor.number) this.#executor.open(outcome.header);
+    }
+  }
+
+  /** What a block gave, from its stored receipts, which its header must commit to. */
+  async #prove(number: number): Promise<Outcome> {
+    const block = await blockAt(this.#store, number);
+    const { hash } = readHeader(block);
+    const receipts = await this.#store.receipts({ number, hash });
+    if (receipts === undefined) {
+      throw new VerificationError(
+        `block ${number} ${hash}: the stored receipts are missing, or of another block`,
+      );
+    }
+    return this.#executor.outcomeFromJson(block, receiptsAsJson(receipts));
+  }
+
+  async #check(outcome: Outcome): Promise<void> {
+    const previous = this.#previous;
+    expect(outcome, 'parent', previous === undefined || outcome.parentHash === previous.hash);
+    await checkBlock(this.#store, outcome);
+    this.#previous = { number: outcome.number, hash: outcome.hash };
+  }
+
+  /** The whole state at the head. */
+  async #checkRoot(state: ExpectedState): Promise<void> {
+    const { number } = this.#marks.head;
+    const root = await this.#executor.loadCommitment(state.compared(this.#store, number));
+    const { stateRoot } = readHeader(await headerAt(this.#store, number));
+    if (root === stateRoot) return;
+    throw new VerificationError(
+      `the state at block ${number} hashes to ${root}, its header says ${stateRoot}`,
+    );
+  }
+
+  /** That each name leads to a block of the chain, and that a block which was not committed whole has left nothing. */
+  async #checkMarks(): Promise<void> {
+    const store = this.#store;
+    for (const name of ['lowest', 'anchor', 'head', 'safe', 'finalized'] as const) {
+      const ref = this.#marks[name];
+      if (ref === undefined) continue;
+      const { number, hash } = ref;
+      if (number > this.#marks.head.number || (await store.canonicalHash(number)) !== hash) {
+        throw new VerificationError(`the ${name} mark names block ${number} ${hash}, which is not canonical`);
+      }
+    }
+    // Somebody may be following the chain meanwhile.
+    const head = (await store.marks())?.head.number ?? 0;
+    const hash = await store.canonicalHash(head + 1);
+    const diff = await store.diffBytes(head + 1);
+    if (hash !== undefined || diff !== undefined) {
+      throw new VerificationError(`there are rows of block ${head + 1} above the head ${head}`);
+    }
+  }
+}
+
+/** Whether keys may be unknown: a complete store knows of code that it does not have that there is none. */
+async function isPartial(store: Store, anchor: BlockRef): Promise<boolean> {
+  const [nothing] = await store.loadState([{ kind: 'code', hash: new Uint8Array(32) }], anchor.number);
+  return nothing === undefined;
 }
 
 /** Names the block at which anything went wrong: rows that cannot even be read are damage too. */
@@ -84,109 +181,4 @@ async function blockAt(store: Store, number: number): Promise<Uint8Array> {
   const block = hash === undefined ? undefined : await store.block({ number, hash });
   if (block === undefined) throw new VerificationError(`block ${number} is missing`);
   return block;
-}
-
-function expect({ number, hash }: BlockRef, what: string, same: boolean): void {
-  if (same) return;
-  throw new VerificationError(`block ${number} ${hash}: the stored ${what} is not what executing it gives`);
-}
-
-async function checkBlock(store: Store, outcome: Outcome): Promise<void> {
-  const { number, hash } = outcome;
-  expect(outcome, 'hash', (await store.canonicalHash(number)) === hash);
-  expect(outcome, 'number', (await store.numberOf(hash)) === number);
-  expect(outcome, 'header', isSame(await store.header(outcome), outcome.header));
-  expect(outcome, 'block', isSame(await store.block(outcome), outcome.block));
-  const stored = await store.receipts(outcome);
-  const receipts = encodeReceipts(outcome.receipts);
-  expect(outcome, 'receipts', stored !== undefined && isSame(encodeReceipts(stored.receipts), receipts));
-  const logs = await store.blockLogs(outcome);
-  const same = logs !== undefined && logs.timestamp === outcome.timestamp && sameLogs(logs, outcome);
-  expect(outcome, 'logs', same);
-  expect(outcome, 'log index', await indexIsExact(store, outcome));
-}
-
-/** Only the last blocks keep their diff, but those without a gap. */
-async function checkDiff(store: Store, outcome: Outcome, expected: boolean): Promise<boolean> {
-  const diff = await store.diffBytes(outcome.number);
-  if (diff === undefined && !expected) return false;
-  expect(outcome, 'state diff', isSame(diff, outcome.diffBytes));
-  return true;
-}
-
-function isSame(a: Uint8Array | undefined, b: Uint8Array): boolean {
-  return a !== undefined && Buffer.compare(a, b) === 0;
-}
-
-function sameLogs(stored: BlockLogs, { logs, receipts }: Outcome): boolean {
-  if (stored.length !== logs.length) return false;
-  return logs.every((log, index) => {
-    const found = stored.log(index);
-    const transactionHash = receipts[log.transactionIndex]?.transactionHash;
-    return (
-      found.transactionIndex === log.transactionIndex &&
-      isSame(found.address, log.address) &&
-      isSame(found.data, log.data) &&
-      found.topics.length === log.topics.length &&
-      found.topics.every((topic, at) => isSame(topic, log.topics[at] ?? new Uint8Array())) &&
-      transactionHash !== undefined &&
-      isSame(stored.transactionHash(log.transactionIndex), transactionHash)
-    );
-  });
-}
-
-/** Each address and each topic at its position must lead to exactly the logs that have it. */
-async function indexIsExact(store: Store, { logs, number }: Outcome): Promise<boolean> {
-  const queries = new Map<string, { readonly query: LogQuery; readonly indexes: number[] }>();
-  for (const [index, log] of logs.entries()) {
-    for (const [position, value] of [log.address, ...log.topics].entries()) {
-      const key = `${position} ${toHex(value)}`;
-      const known = queries.get(key);
-      if (known === undefined) queries.set(key, { query: queryFor(position, value), indexes: [index] });
-      else known.indexes.push(index);
-    }
-  }
-  for (const { query, indexes } of queries.values()) {
-    const found: number[] = [];
-    for await (const match of store.findLogs(query, number, number)) found.push(...match.indexes);
-    if (found.join() !== indexes.join()) return false;
-  }
-  return true;
-}
-
-/** One position alone, so that no other leads the search: 0 is the address, 1 to 4 are topics. */
-function queryFor(position: number, value: Uint8Array): LogQuery {
-  if (position === 0) return { addresses: [value], topics: [] };
-  return { addresses: [], topics: [...Array.from({ length: position - 1 }, () => []), [value]] };
-}
-
-/** The whole state at the head, and that a block which was not committed whole has left nothing. */
-async function checkHead(
-  store: Store,
-  executor: NativeExecutor,
-  head: BlockRef,
-  state: ExpectedState,
-): Promise<void> {
-  const root = await executor.loadCommitment(state.compared(store.scanState(head.number)));
-  const { stateRoot } = readHeader(await headerAt(store, head.number));
-  if (root !== stateRoot) {
-    throw new VerificationError(
-      `the state at block ${head.number} hashes to ${root}, its header says ${stateRoot}`,
-    );
-  }
-  const above = head.number + 1;
-  const hash = await store.canonicalHash(above);
-  const diff = await store.diffBytes(above);
-  if (hash !== undefined || diff !== undefined) {
-    throw new VerificationError(`there are rows of block ${above} above the head ${head.number}`);
-  }
-}
-
-async function checkMarks(store: Store, marks: Marks): Promise<void> {
-  for (const name of ['anchor', 'head', 'safe', 'finalized'] as const) {
-    const { number, hash } = marks[name];
-    if (number > marks.head.number || (await store.canonicalHash(number)) !== hash) {
-      throw new VerificationError(`the ${name} mark names block ${number} ${hash}, which is not canonical`);
-    }
-  }
 }

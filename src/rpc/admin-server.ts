@@ -1,13 +1,28 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { BlockRef } from '../chain/outcome.ts';
 import type { Endpoint } from '../config/parsers.ts';
+import type { Awaitable } from '../primitives/hex.ts';
+
+/** One thing that is wrong, by the name that alerts are written for, and what an operator would ask next. */
+export interface NotReady {
+  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream' | 'draining';
+  readonly detail?: string;
+}
+
+/** Whether requests should be sent here: they should when nothing speaks against it (B14). */
+export interface Readiness {
+  readonly reasons: readonly NotReady[];
+  readonly head?: BlockRef;
+  /** How far the head is behind: the best upstream, in blocks; the clock, in seconds. */
+  readonly lag?: { readonly blocks?: number; readonly seconds?: number };
+}
 
 export interface AdminModules {
   /** Metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
-  /** Why no request should be sent here; undefined when all is well. */
-  readonly notReady: () => string | undefined;
+  readonly readiness: () => Awaitable<Readiness>;
 }
 
 export interface AdminServer {
@@ -18,18 +33,17 @@ export interface AdminServer {
 /** Starts the listener for whoever runs the node: health and metrics, never for clients (B14). */
 export async function createAdminServer(endpoint: Endpoint, modules: AdminModules): Promise<AdminServer> {
   const server = createServer({ requestTimeout: 5_000, maxHeaderSize: 16_384 }, (request, response) => {
-    const answer = (status: number, text: string): void => {
-      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+    const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
+      response.writeHead(status, { 'content-type': type }).end(text);
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'method not allowed\n');
     const [path = ''] = (request.url ?? '').split('?', 1);
     switch (path) {
       case '/livez':
         return answer(200, 'ok\n');
-      case '/readyz': {
-        const reason = modules.notReady();
-        return reason === undefined ? answer(200, 'ok\n') : answer(503, `${reason}\n`);
-      }
+      case '/readyz':
+        void readinessOf(modules).then(({ status, body }) => answer(status, body, 'application/json'));
+        return;
       case '/metrics':
         modules.metrics().then(
           (text) => answer(200, text),
@@ -51,5 +65,21 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
       server.close();
       await once(server, 'close');
     },
+  };
+}
+
+async function readinessOf({ readiness }: AdminModules): Promise<{ status: number; body: string }> {
+  let known: Readiness;
+  try {
+    known = await readiness();
+  } catch {
+    // Whatever readiness is read from is what failed; its words are for the log.
+    known = { reasons: [{ reason: 'store', detail: 'the state of the node cannot be read' }] };
+  }
+  const { reasons, head, lag } = known;
+  const ready = reasons.length === 0;
+  return {
+    status: ready ? 200 : 503,
+    body: `${JSON.stringify({ ready, ...(!ready && { reasons }), head, lag })}\n`,
   };
 }

@@ -15,7 +15,7 @@ export interface AnswererModules {
   readonly onFault?: (error: unknown) => void;
 }
 
-export type Answer = Pick<RpcResponse, 'status' | 'body'>;
+export type Answer = RpcResponse;
 
 /** What a listener's fronts share: the limit on work under way, and that the listener is closing. */
 export class Answerer {
@@ -42,7 +42,7 @@ export class Answerer {
   answer(body: Buffer, caller: Caller): Awaitable<Answer | undefined> {
     if (this.#inFlight >= this.#options.maxInFlight) {
       const error = toRpcError(new MethodError({ code: 'OVERLOADED' }));
-      return { status: 503, body: errorEntry('null', error) };
+      return { status: 503, body: errorEntry('null', error), snapshot: undefined };
     }
     const answer = this.#modules.dispatcher.handle(body, caller);
     return answer instanceof Promise ? this.#counted(answer) : answer;

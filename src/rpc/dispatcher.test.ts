@@ -1,9 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FakeChain } from '../head/fixture.ts';
-import { testSettings } from '../methods/fixture.ts';
-import { createMethods } from '../methods/registry.ts';
-import { Dispatcher } from './dispatcher.ts';
-import { ask, testDispatcher } from './fixture.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { ask, dispatcherOf, testDispatcher } from './fixture.ts';
 
 const call = (method: string, params: unknown = [], id: unknown = 1): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method, params });
@@ -134,15 +133,168 @@ describe('batches', () => {
       }
       return { kind: 'success', output: '0x' };
     });
-    const dispatcher = new Dispatcher(
-      { settings: testSettings, maxBatch: 9, maxResponseBytes: 1e6, forbidden: new Set() },
-      { head, methods: createMethods('0') },
-    );
+    const dispatcher = dispatcherOf(head);
     const to = `0x${'00'.repeat(20)}`;
     const batch = `[${call('eth_blockNumber')},${call('eth_call', [{ to }, 'latest'])},${call('eth_getTransactionCount', [to])}]`;
     expect(
       (JSON.parse((await ask(dispatcher, batch)).text) as { result: string }[]).map((r) => r.result),
     ).toEqual(['0x3', '0x', '0x3']);
+  });
+});
+
+describe('every answer (B1, B3)', () => {
+  const TO = `0x${'00'.repeat(20)}`;
+  const signal = new AbortController().signal;
+
+  it('names the snapshot it was read from, not the one that came meanwhile', async () => {
+    const chain = new FakeChain().add(0).add(1);
+    const head = await chain.head(async () => {
+      chain.add(2);
+      await head.refresh();
+      return { kind: 'success', output: '0x' };
+    });
+    const before = head.snapshot();
+    const response = await dispatcherOf(head).handle(Buffer.from(call('eth_call', [{ to: TO }])), { signal });
+    expect(response.snapshot).toBe(before);
+    expect(head.snapshot().head.number).toBe(2);
+  });
+
+  it.each([
+    ['an error', call('eth_nope')],
+    ['what is no JSON', '{'],
+    ['an empty batch', '[]'],
+    ['a notification', '{"jsonrpc":"2.0","method":"eth_chainId"}'],
+  ])('has one, also %s', async (_, text) => {
+    const head = await new FakeChain().add(0).head();
+    const response = await dispatcherOf(head).handle(Buffer.from(text), { signal });
+    expect(response.snapshot).toBe(head.snapshot());
+  });
+});
+
+describe('a reorganisation under a request (B1, B2)', () => {
+  const TO = `0x${'00'.repeat(20)}`;
+  const CALL = call('eth_call', [{ to: TO }]);
+
+  it('is found out before anybody tells', async () => {
+    const chain = new FakeChain().add(0).add(1).add(2);
+    const dispatcher = dispatcherOf(await chain.head());
+    chain.truncate(1).add(5, 1).add(6, 1);
+    const batch = `[${call('eth_blockNumber')},${call('eth_getTransactionCount', [TO])},${call('eth_getLogs', [{ fromBlock: '0x2', toBlock: '0x3' }])}]`;
+    const [number, nonce, logs] = JSON.parse((await ask(dispatcher, batch)).text) as { result: unknown }[];
+    expect([number?.result, nonce?.result]).toEqual(['0x3', '0x3']);
+    expect(logs?.result).toHaveLength(11);
+  });
+
+  it('shows as state that cannot be had, and is told apart from state that is missing', async () => {
+    const chain = new FakeChain().add(0).add(1).add(2);
+    const faults: unknown[] = [];
+    const run = async (first: Error, change: () => void): Promise<string> => {
+      let calls = 0;
+      const head = await chain.head(async () => {
+        if (++calls > 1) return { kind: 'success', output: '0x' };
+        change();
+        throw first;
+      });
+      const onFault = (_: string, fault: unknown): unknown => faults.push(fault);
+      return (await ask(dispatcherOf(head, {}, { onFault }), CALL)).text;
+    };
+    const replace = (): void => void chain.truncate(1).add(2, chain.blocks.length);
+    const ok = '{"jsonrpc":"2.0","id":1,"result":"0x"}';
+    expect(await run(new StateUnavailableError('taken off'), replace)).toBe(ok);
+    chain.truncate(1).add(2, 9);
+    expect(await run(new Error('outOfRange'), () => void chain.truncate(1))).toBe(ok);
+    expect(await run(new Error('forgotten'), () => void chain.mark({ anchor: chain.ref(1) }))).toBe(ok);
+    expect(faults).toEqual([]);
+    const still = (): void => undefined;
+    expect(await run(new StateUnavailableError('missing'), still)).toBe(
+      error(-32002, 'resource unavailable: missing', '1'),
+    );
+    expect(await run(new Error('disk'), still)).toBe(error(-32002, 'resource unavailable', '1'));
+    expect(faults).toEqual([new Error('disk')]);
+  });
+
+  it('without end is an error, for each id', async () => {
+    const chain = new FakeChain().add(0).add(1);
+    let runs = 0;
+    const head = await chain.head(async () => {
+      chain.truncate(0).add(1, ++runs);
+      await head.refresh();
+      return { kind: 'success', output: '0x' };
+    });
+    const reason = 'resource unavailable: the chain was reorganised during the request';
+    expect((await ask(dispatcherOf(head), CALL)).text).toBe(error(-32002, reason, '1'));
+    expect(runs).toBe(3);
+    expect((await ask(dispatcherOf(head), `[${CALL},${call('eth_chainId', [], 2)}]`)).text).toBe(
+      `[${error(-32002, reason, '1')},${error(-32002, reason, '2')}]`,
+    );
+    expect(runs).toBe(6);
+  });
+
+  it('without end is no fault of the node', async () => {
+    const chain = new FakeChain().add(0).add(1);
+    let runs = 0;
+    const head = await chain.head(() => {
+      chain.truncate(0).add(1, ++runs);
+      return Promise.reject(new Error('outOfRange'));
+    });
+    const onFault = vi.fn<(method: string, fault: unknown) => void>();
+    expect((await ask(dispatcherOf(head, {}, { onFault }), CALL)).text).toContain('was reorganised');
+    expect(runs).toBe(3);
+    expect(onFault).not.toHaveBeenCalled();
+  });
+
+  it('keeps its error when the store cannot be read', async () => {
+    const chain = new FakeChain().add(0);
+    const head = await chain.head(() => {
+      chain.marks = () => {
+        throw new Error('disk');
+      };
+      return Promise.reject(new StateUnavailableError('missing'));
+    });
+    expect((await ask(dispatcherOf(head), CALL)).text).toContain('resource unavailable: missing');
+  });
+});
+
+describe('blocks that are not held (B2, B5)', () => {
+  const TO = `0x${'00'.repeat(20)}`;
+
+  /** Blocks from 1, state from 3. */
+  async function dispatcher(): Promise<Dispatcher> {
+    const chain = new FakeChain().add(0).add(1).add(2).add(3).add(4);
+    chain.mark({ lowest: chain.ref(1), anchor: chain.ref(3) });
+    return dispatcherOf(await chain.head());
+  }
+  const logs = (fromBlock: string, toBlock: string): string => call('eth_getLogs', [{ fromBlock, toBlock }]);
+
+  it.each([
+    ['state below the anchor', call('eth_getTransactionCount', [TO, '0x2'])],
+    ['a call below the anchor', call('eth_call', [{ to: TO }, { blockNumber: '0x2' }])],
+  ])('%s is not available', async (_, text) => {
+    expect((await ask(await dispatcher(), text)).text).toBe(
+      error(-32002, 'state of block 0x2 is not available: the lowest block with state is 0x3', '1'),
+    );
+  });
+
+  it.each([
+    ['logs of a block', logs('0x0', '0x0')],
+    ['logs of a range that begins', logs('0x0', '0x4')],
+    ['state', call('eth_getTransactionCount', [TO, '0x0'])],
+  ])('%s below the lowest block is not found, whose number is told', async (_, text) => {
+    expect((await ask(await dispatcher(), text)).text).toBe(
+      error(-32001, 'block not found: 0x0: the lowest block held is 0x1', '1'),
+    );
+  });
+
+  it('receipts below the lowest block are null', async () => {
+    expect((await ask(await dispatcher(), call('eth_getBlockReceipts', ['0x0']))).text).toContain(
+      '"result":null',
+    );
+  });
+
+  it('logs and receipts between are served', async () => {
+    const text = `[${logs('0x1', '0x2')},${logs('earliest', '0x2')},${call('eth_getBlockReceipts', ['0x1'])}]`;
+    const entries = JSON.parse((await ask(await dispatcher(), text)).text) as { result: unknown[] }[];
+    expect(entries.map(({ result }) => result.length)).toEqual([3, 3, 1]);
   });
 });
 
@@ -169,10 +321,7 @@ describe('faults', () => {
     const head = await new FakeChain()
       .add(0)
       .head(() => Promise.reject(new Error('disk on fire at /secret')));
-    const dispatcher = new Dispatcher(
-      { settings: testSettings, maxBatch: 9, maxResponseBytes: 1e6, forbidden: new Set() },
-      { head, methods: createMethods('0'), onFault: (_method, fault) => faults.push(fault) },
-    );
+    const dispatcher = dispatcherOf(head, {}, { onFault: (_method, fault) => faults.push(fault) });
     const { text } = await ask(dispatcher, call('eth_call', [{ to: `0x${'00'.repeat(20)}` }]));
     expect(text).toBe(error(-32002, 'resource unavailable', '1'));
     expect(faults).toHaveLength(1);

@@ -15,6 +15,14 @@ it.each([
     { code: -32001, message: 'block not found: 0xab is not canonical' },
   ],
   [
+    new HeadError({ code: 'BLOCK_NOT_FOUND', block: '0x1', lowest: '0x5' }),
+    { code: -32001, message: 'block not found: 0x1: the lowest block held is 0x5' },
+  ],
+  [
+    new HeadError({ code: 'STATE_NOT_HELD', block: '0x1', lowest: '0x5' }),
+    { code: -32002, message: 'state of block 0x1 is not available: the lowest block with state is 0x5' },
+  ],
+  [
     new StateUnavailableError('below the anchor'),
     { code: -32002, message: 'resource unavailable: below the anchor' },
   ],

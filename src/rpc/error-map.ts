@@ -18,7 +18,15 @@ export type RpcErrorType =
   | { readonly code: 'METHOD_NOT_FOUND'; readonly method: string }
   | { readonly code: 'METHOD_NOT_PUBLIC'; readonly method: string }
   | { readonly code: 'RESPONSE_TOO_LARGE'; readonly maxBytes: number }
-  | { readonly code: 'BODY_TOO_LARGE'; readonly maxBytes: number };
+  | { readonly code: 'BODY_TOO_LARGE'; readonly maxBytes: number }
+  | { readonly code: 'BAD_AT_LEAST'; readonly header: string }
+  | {
+      readonly code: 'NOT_REACHED';
+      readonly header: string;
+      readonly number: number;
+      readonly head: number;
+      readonly milliseconds: number;
+    };
 
 export class RpcFailure extends CodedError<RpcErrorType> {}
 
@@ -62,9 +70,21 @@ function describe(type: ErrorType): RpcError {
     case 'INVALID_PARAMS':
       return { code: -32602, message: type.reason };
     case 'BLOCK_NOT_FOUND':
-      return { code: -32001, message: `block not found: ${type.block}` };
+      return {
+        code: -32001,
+        message:
+          type.lowest === undefined
+            ? `block not found: ${type.block}`
+            : `block not found: ${type.block}: the lowest block held is ${type.lowest}`,
+      };
     case 'NOT_CANONICAL':
       return { code: -32001, message: `block not found: ${type.hash} is not canonical` };
+    case 'STATE_NOT_HELD':
+      // Not -32001: the block is there, and its logs and receipts are served.
+      return {
+        code: -32002,
+        message: `state of block ${type.block} is not available: the lowest block with state is ${type.lowest}`,
+      };
     case 'REORGANISED':
       return { code: -32002, message: 'resource unavailable: the chain was reorganised during the request' };
     case 'STATE_UNAVAILABLE':
@@ -90,5 +110,18 @@ function describe(type: ErrorType): RpcError {
       return { code: -32003, message: `response too large, at most ${type.maxBytes} bytes` };
     case 'BODY_TOO_LARGE':
       return { code: -32600, message: `request body too large, at most ${type.maxBytes} bytes`, status: 413 };
+    case 'BAD_AT_LEAST':
+      return {
+        code: -32600,
+        message: `${type.header} must be a decimal block number, or <number>;<flashblock index>`,
+        status: 400,
+      };
+    case 'NOT_REACHED':
+      return {
+        code: -32001,
+        message:
+          `not reached within ${type.milliseconds / 1000} s: ` +
+          `${type.header} asks for block ${type.number}, the head is block ${type.head}`,
+      };
   }
 }

@@ -1,7 +1,8 @@
 import { type FakeCall, FakeChain } from '../head/fixture.ts';
+import type { Head } from '../head/head.ts';
 import { testSettings } from '../methods/fixture.ts';
 import { createMethods } from '../methods/registry.ts';
-import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+import { Dispatcher, type DispatcherModules, type DispatcherOptions } from './dispatcher.ts';
 import type { ResponseBody } from './framing.ts';
 
 /** For tests only: a dispatcher over a chain of five blocks with 0, 1, 2, 3 and 4 logs. */
@@ -10,6 +11,15 @@ export async function testDispatcher(
   chain: FakeChain = new FakeChain().add(0).add(1).add(2).add(3).add(4),
   call?: FakeCall,
 ): Promise<Dispatcher> {
+  return dispatcherOf(await chain.head(call), options);
+}
+
+/** For tests only: a dispatcher over a head that the test moves. */
+export function dispatcherOf(
+  head: Head,
+  options: Partial<DispatcherOptions> = {},
+  modules: Partial<DispatcherModules> = {},
+): Dispatcher {
   return new Dispatcher(
     {
       settings: testSettings,
@@ -18,7 +28,7 @@ export async function testDispatcher(
       forbidden: new Set(),
       ...options,
     },
-    { head: await chain.head(call), methods: createMethods('0.0.0-test') },
+    { head, methods: createMethods('0.0.0-test'), ...modules },
   );
 }
 

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import type { AddressInfo, ListenOptions } from 'node:net';
 import { type Answer, Answerer, type AnswererModules } from './answerer.ts';
+import { AT_LEAST_HEADER } from './at-least.ts';
 import { disconnectSignal } from './disconnect.ts';
+import type { Caller } from './dispatcher.ts';
 import { type RpcError, RpcFailure, toRpcError } from './error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from './framing.ts';
 import { PlainFront } from './plain-front.ts';
@@ -110,14 +112,16 @@ class HttpEndpoint {
       if (bytes > maxBodyBytes) return;
       const [first] = chunks;
       const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
-      this.#answer(body, request.socket, response);
+      this.#answer(body, request, response);
     });
     // A client that breaks off mid-body has no answer to wait for.
     request.on('error', () => response.destroy());
   }
 
-  #answer(body: Buffer, socket: Socket, response: ServerResponse): void {
-    const caller = {
+  #answer(body: Buffer, { headers, socket }: IncomingMessage, response: ServerResponse): void {
+    const caller: Caller = {
+      // Of several, node makes one value with commas, which is malformed like any other.
+      atLeast: headers[AT_LEAST_HEADER]?.toString(),
       get signal(): AbortSignal {
         return disconnectSignal(socket);
       },
@@ -133,14 +137,16 @@ class HttpEndpoint {
       return;
     }
     if (this.#answerer.draining) response.shouldKeepAlive = false;
-    const { status, body } = answer;
-    if (body === undefined) response.writeHead(status, [...this.#heads.headers(status, undefined)]).end();
-    else this.#send(response, status, body);
+    const { status, body, snapshot } = answer;
+    if (body === undefined) {
+      response.writeHead(status, [...this.#heads.headers(status, undefined, snapshot)]).end();
+    } else {
+      this.#send(response, status, body, this.#heads.headers(status, String(byteLength(body)), snapshot));
+    }
   }
 
-  #send(response: ServerResponse, status: number, body: ResponseBody, extra: readonly string[] = []): void {
-    const headers = this.#heads.headers(status, String(byteLength(body)));
-    response.writeHead(status, headers.concat(extra));
+  #send(response: ServerResponse, status: number, body: ResponseBody, headers: readonly string[]): void {
+    response.writeHead(status, [...headers]);
     if (typeof body === 'string') {
       response.end(body);
       return;
@@ -184,8 +190,11 @@ class HttpEndpoint {
     request.resume();
   }
 
-  #sendError(response: ServerResponse, status: number, error: RpcError, headers: readonly string[]): void {
-    this.#send(response, status, errorEntry('null', error), headers);
+  /** Says what is wrong with a request that never got as far as a snapshot. */
+  #sendError(response: ServerResponse, status: number, error: RpcError, extra: readonly string[]): void {
+    const body = errorEntry('null', error);
+    const headers = this.#heads.headers(status, String(byteLength(body)), undefined);
+    this.#send(response, status, body, headers.concat(extra));
   }
 }
 

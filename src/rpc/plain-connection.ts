@@ -51,6 +51,7 @@ export class PlainConnection implements Caller {
   #blocked = false;
   #paused = false;
   #hasAnswered = false;
+  #atLeast: string | undefined;
   /** Since the connection or the request began, or the last answer was given. */
   #ageMs = 0;
 
@@ -63,6 +64,11 @@ export class PlainConnection implements Caller {
     socket.on('end', this.#onEnd);
     socket.on('error', ignore);
     socket.on('close', this.#onClose);
+  }
+
+  /** Of the request being answered: there is one at a time. */
+  get atLeast(): string | undefined {
+    return this.#atLeast;
   }
 
   get signal(): AbortSignal {
@@ -146,6 +152,7 @@ export class PlainConnection implements Caller {
         corked = true;
         this.#socket.cork();
       }
+      this.#atLeast = head.atLeast;
       this.#serve(bytes.subarray(bodyStart, end));
     }
     if (at < bytes.length) this.#keep(at === 0 ? bytes : bytes.subarray(at));
@@ -195,16 +202,16 @@ export class PlainConnection implements Caller {
       socket.destroy();
       return;
     }
-    const { status, body } = answer;
+    const { status, body, snapshot } = answer;
     const { answerer, heads } = this.#modules;
     const isLast = answerer.draining;
     this.#hasAnswered = true;
     this.#ageMs = 0;
     if (body === undefined) {
-      this.#blocked = !socket.write(heads.bodilessText(status, isLast), 'latin1');
+      this.#blocked = !socket.write(heads.bodilessText(status, snapshot, isLast), 'latin1');
     } else {
       const length = byteLength(body);
-      const head = heads.text(status, length, isLast);
+      const head = heads.text(status, length, snapshot, isLast);
       if (typeof body === 'string') {
         // As many bytes as characters: it is ASCII, and need not be encoded.
         this.#blocked = !socket.write(head + body, length === body.length ? 'latin1' : 'utf8');

@@ -104,6 +104,24 @@ describe('requests', () => {
     expect(callers.map((caller) => caller instanceof PlainConnection)).toEqual([true, false, false]);
   });
 
+  it('say each for itself what they wait for (B3)', async () => {
+    const asked: (string | undefined)[] = [];
+    const socket = await open((body, caller) => {
+      asked.push(caller.atLeast);
+      return answer(body.toString());
+    });
+    const header = (number: number): string => `X-Chain-At-Least: ${number}`;
+    const requests = [
+      request('1', header(7)),
+      request('2'),
+      request('3', header(8)),
+      request('4', header(9), 'X: \t'),
+    ];
+    socket.write([...requests, request('"end"')].join(''));
+    await receive(socket, /"end"/);
+    expect(asked).toEqual(['7', undefined, '8', '9', undefined]);
+  });
+
   it('get the same head from node', async () => {
     const socket = await open(echo, { allowAnyOrigin: true });
     const masked = async (): Promise<string> => (await receive(socket, /"é"$/)).replace(/Date: .*/, 'Date');

@@ -40,6 +40,16 @@ describe('a plain head', () => {
     expect(read(request(...headers))).toMatchObject({ bodyLength: 1 });
   });
 
+  it.each([
+    ['X-Chain-At-Least: 12', '12'],
+    ['x-chain-at-least:12;3', '12;3'],
+    ['X-CHAIN-AT-LEAST: ;;', ';;'],
+  ])('may say what to wait for: %s', (header, atLeast) => {
+    const text = request('Host: a', header, 'Content-Type: application/json', 'Content-Length: 1');
+    expect(read(text)).toMatchObject({ bodyLength: 1, atLeast });
+    expect(read(PLAIN)).toMatchObject({ atLeast: undefined });
+  });
+
   it('is waited for, whatever its last byte', () => {
     for (let length = 0; length < PLAIN.length; length++) {
       expect(read(PLAIN.slice(0, length)), JSON.stringify(PLAIN.slice(0, length))).toBe('more');
@@ -90,6 +100,12 @@ describe('left to node is', () => {
     ['a list of lengths', length(' 1, 1')],
     ['a length too large', length(' 1001')],
     ['a length of many digits', length(` ${'1'.repeat(30)}`)],
+    ['a block to wait for, twice', having('X-Chain-At-Least: 1', 'X-Chain-At-Least: 1')],
+    ['no block to wait for', having('X-Chain-At-Least:')],
+    ['a space after a block to wait for', having('X-Chain-At-Least: 1 ')],
+    ['two spaces before a block to wait for', having('X-Chain-At-Least:  1')],
+    ['a block to wait for in hex', having('X-Chain-At-Least: 0x1')],
+    ['a block to wait for of many digits', having(`X-Chain-At-Least: ${'1'.repeat(33)}`)],
     ['a head of many bytes', having(`X: ${'x'.repeat(10_000)}`)],
     ['a head of many lines', having(...Array.from({ length: 100 }, () => 'X: x'))],
   ])('%s', (_, text) => {

@@ -1,3 +1,5 @@
+import { AT_LEAST_HEADER } from './at-least.ts';
+
 /**
  * The one shape of request that is read straight off a socket: `POST / HTTP/1.1`, one Content-Length, a JSON content
  * type, nothing that changes how bytes are framed. It accepts far less than node's parser does, so that what it
@@ -6,6 +8,8 @@
 export interface PlainHead {
   readonly bodyStart: number;
   readonly bodyLength: number;
+  /** The value of `x-chain-at-least`: digits and semicolons. */
+  readonly atLeast: string | undefined;
 }
 
 /** `more`: all right so far, but the head is not complete. */
@@ -16,6 +20,8 @@ const MAX_HEAD_BYTES = 8_192;
 /** Node keeps the first thousand. */
 const MAX_HEADERS = 100;
 const MAX_LENGTH_DIGITS = 9;
+/** What is longer is malformed, which is node's to find. */
+const MAX_AT_LEAST_CHARS = 32;
 
 const CR = 13;
 const LF = 10;
@@ -37,6 +43,7 @@ const CONTENT_LENGTH = ascii('content-length');
 const CONNECTION = ascii('connection');
 const KEEP_ALIVE = ascii('keep-alive');
 const JSON_TYPE = ascii('application/json');
+const AT_LEAST = ascii(AT_LEAST_HEADER);
 /** What node's parser or its server acts upon, beside the headers read here. */
 const NOT_PLAIN = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'].map(ascii);
 
@@ -53,12 +60,13 @@ export function readPlainHead(bytes: Uint8Array, from: number, maxBodyBytes: num
   let types = 0;
   let connections = 0;
   let bodyLength = -1;
+  let atLeast: string | undefined;
   for (let headers = 0; headers <= MAX_HEADERS; headers++) {
     if (at === limit) return unfinished;
     if (bytes[at] === CR) {
       if (at + 1 === limit) return unfinished;
       if (bytes[at + 1] !== LF || hosts !== 1 || types !== 1 || bodyLength === -1) return 'other';
-      return { bodyStart: at + 2, bodyLength };
+      return { bodyStart: at + 2, bodyLength, atLeast };
     }
 
     const nameStart = at;
@@ -101,6 +109,9 @@ export function readPlainHead(bytes: Uint8Array, from: number, maxBodyBytes: num
     } else if (equals(bytes, nameStart, nameEnd, CONNECTION)) {
       connections++;
       if (connections > 1 || !equals(bytes, valueStart, valueEnd, KEEP_ALIVE)) return 'other';
+    } else if (equals(bytes, nameStart, nameEnd, AT_LEAST)) {
+      if (atLeast !== undefined || !isAtLeast(bytes, valueStart, valueEnd)) return 'other';
+      atLeast = String.fromCharCode(...bytes.subarray(valueStart, valueEnd));
     }
   }
   return 'other';
@@ -114,6 +125,15 @@ function isJson(bytes: Uint8Array, start: number, end: number): boolean {
   const typeEnd = start + JSON_TYPE.length;
   if (typeEnd > end || !equals(bytes, start, typeEnd, JSON_TYPE)) return false;
   return typeEnd === end || bytes[typeEnd] === SEMICOLON;
+}
+
+/** Without any space around it, so that it is the same text to node; what it means is found out elsewhere. */
+function isAtLeast(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end === start || end - start > MAX_AT_LEAST_CHARS) return false;
+  for (let at = start; at < end; at++) {
+    if (!isDigit(bytes[at] as number) && bytes[at] !== SEMICOLON) return false;
+  }
+  return true;
 }
 
 /** Whether bytes that are all printable equal `word`, which is in lower case, in any case. */

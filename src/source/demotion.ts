@@ -1,37 +1,31 @@
-import type { Lie } from './interface.ts';
-
 export interface DemotionOptions {
-  /** How long the first lie keeps an upstream out; each further one doubles it. */
+  /** How long the first lie keeps an upstream out; each one after it was asked again doubles that. */
   readonly firstMs: number;
   readonly maxMs: number;
-  /** Items remembered with who lied about them. */
-  readonly maxItems: number;
 }
 
-/** Who lied, how often, about what, and until when they are kept out. */
+/** Who lied, how often, and until when they are kept out. After that they are asked again: all they say is checked. */
 export class Demotions {
   readonly #options: DemotionOptions;
-  readonly #liars = new Map<string, { lies: number; until: number }>();
-  readonly #liarsByItem = new Map<string, Set<string>>();
+  readonly #liars = new Map<string, { lies: number; until: number; ms: number }>();
 
   constructor(options: DemotionOptions) {
     this.#options = options;
   }
 
   /** Keeps an upstream out, and gives for how long. */
-  add(upstream: string, lie: Lie, now: number): number {
+  add(upstream: string, now: number): number {
+    const before = this.#liars.get(upstream);
     const lies = this.lies(upstream) + 1;
-    const ms = Math.min(this.#options.maxMs, this.#options.firstMs * 2 ** Math.min(lies - 1, 30));
-    this.#liars.set(upstream, { lies, until: now + ms });
-    const liars = this.#liarsByItem.get(lie.item) ?? new Set();
-    liars.add(upstream);
-    // Put last: the item that was lied about longest ago is forgotten first.
-    this.#liarsByItem.delete(lie.item);
-    this.#liarsByItem.set(lie.item, liars);
-    if (this.#liarsByItem.size > this.#options.maxItems) {
-      const [oldest] = this.#liarsByItem.keys();
-      if (oldest !== undefined) this.#liarsByItem.delete(oldest);
+    const left = this.outFor(upstream, now);
+    // Said before it was kept out and found out after: many answers of one batch are not many offences.
+    if (before !== undefined && left > 0) {
+      this.#liars.set(upstream, { ...before, lies });
+      return left;
     }
+    const { firstMs, maxMs } = this.#options;
+    const ms = Math.min(maxMs, before === undefined ? firstMs : before.ms * 2);
+    this.#liars.set(upstream, { lies, until: now + ms, ms });
     return ms;
   }
 
@@ -42,9 +36,5 @@ export class Demotions {
   /** Milliseconds that it stays out; 0 when it may be asked. */
   outFor(upstream: string, now: number): number {
     return Math.max(0, (this.#liars.get(upstream)?.until ?? 0) - now);
-  }
-
-  liedAbout(upstream: string, item: string | undefined): boolean {
-    return item !== undefined && this.#liarsByItem.get(item)?.has(upstream) === true;
   }
 }

@@ -10,7 +10,7 @@ export interface Answer<T> {
 
 /** A claim of an upstream that was checked and found false. */
 export interface Lie {
-  /** The block hash that was read, or the number as a quantity: the liar is never asked about it again. */
+  /** The block hash that was read, or the number as a quantity. */
   readonly item: string;
   /** What was wrong, for the log: `receipts root`, `storage proof`. */
   readonly what: string;

@@ -16,7 +16,6 @@ export interface Member {
 
 /** What decides who may be asked. */
 interface Wanted {
-  readonly item?: string;
   readonly needs?: string;
   readonly prefer?: string | undefined;
 }
@@ -39,16 +38,12 @@ export class Members {
   }
 
   report(upstream: string, lie: Lie): void {
-    const ms = this.#demotions.add(upstream, lie, this.#clock.now());
+    const ms = this.#demotions.add(upstream, this.#clock.now());
     this.#observe({ kind: 'demoted', upstream, ...lie, lies: this.#demotions.lies(upstream), ms });
   }
 
   trusts(upstream: string): boolean {
     return this.#demotions.outFor(upstream, this.#clock.now()) === 0;
-  }
-
-  allows({ name }: Member, { item }: Wanted): boolean {
-    return this.trusts(name) && !this.#demotions.liedAbout(name, item);
   }
 
   sawHead(upstream: string, number: number): void {
@@ -70,7 +65,7 @@ export class Members {
         (member) =>
           !tried.has(member) &&
           failures.get(member)?.retryable !== false &&
-          this.allows(member, wanted) &&
+          this.trusts(member.name) &&
           (wanted.needs === undefined || member.upstream.supports(wanted.needs)),
       )
       .sort((a, b) => score(a) - score(b));

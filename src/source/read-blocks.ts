@@ -4,7 +4,7 @@ import type { Hex } from '../primitives/hex.ts';
 import { parseUint64, toQuantity } from '../primitives/parse.ts';
 import { SourceError } from './errors.ts';
 import type { Answer, Finality, Head, JsonObject, ReadOptions } from './interface.ts';
-import { present, readBlock, readHead, shaped } from './shape.ts';
+import { present, readBlock, readHead, shaped, WrongBlockError } from './shape.ts';
 import type { Upstream } from './upstream.ts';
 import type { Upstreams } from './upstreams.ts';
 
@@ -73,10 +73,11 @@ export function readBlockByHash(
     pool.ask({
       ...options,
       key: `block${hash}`,
-      item: hash,
       run: async (upstream, signal) => {
         const block = await upstream.request('eth_getBlockByHash', [hash, true], signal);
-        return shaped(upstream, () => readBlock(present(upstream, block, `block ${hash}`), { hash }));
+        return asked(pool, upstream, hash, () =>
+          readBlock(present(upstream, block, `block ${hash}`), { hash }),
+        );
       },
     }),
   );
@@ -92,15 +93,27 @@ export function readBlockByNumber(
     pool.ask({
       ...options,
       key: `block${quantity}`,
-      item: quantity,
       // A hash is asked for because somebody has seen it; a number may well not be there yet.
       rounds: 1,
       run: async (upstream, signal) => {
         const block = await upstream.request('eth_getBlockByNumber', [quantity, true], signal);
-        return shaped(upstream, () => readBlock(present(upstream, block, `block ${quantity}`), { number }));
+        const read = (): JsonObject => readBlock(present(upstream, block, `block ${quantity}`), { number });
+        return asked(pool, upstream, quantity, read);
       },
     }),
   );
+}
+
+/** An upstream that answers with another block than the one it was asked for is not just confused. */
+function asked<T>(pool: Upstreams, upstream: Upstream, item: string, read: () => T): T {
+  return shaped(upstream, () => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof WrongBlockError) pool.report(upstream.name, { item, what: 'block order' });
+      throw error;
+    }
+  });
 }
 
 async function orUnknown<T>(answer: Promise<T>): Promise<T | undefined> {
@@ -122,7 +135,6 @@ export function readAncestors(
   return pool.ask({
     ...options,
     key: `ancestors${hash}${from}`,
-    item: hash,
     run: async (upstream, signal) => {
       const tip = await upstream.request('eth_getBlockByHash', [hash, false], signal);
       const { number, parentHash } = shaped(upstream, () => {

@@ -18,7 +18,6 @@ export function readReceipts(
   return pool.ask({
     ...options,
     key: `receipts${hash}`,
-    item: hash,
     run: async (upstream, signal) => {
       const receipts = await inOneCall(upstream, hash, signal);
       return receipts ?? onePerTransaction(upstream, hash, signal);

@@ -43,7 +43,6 @@ async function readAccount(
   const { value, upstream } = await pool.ask({
     ...options,
     key: `account${address}${blockHash}`,
-    item: blockHash,
     run: async (asked, signal) => {
       const [nonce, balance, code] = await Promise.all([
         asked.request('eth_getTransactionCount', [address, at], signal),
@@ -70,7 +69,6 @@ async function readSlot(
   const { value, upstream } = await pool.ask({
     ...options,
     key: `slot${address}${slot}${blockHash}`,
-    item: blockHash,
     run: async (asked, signal) => {
       const result = await asked.request('eth_getStorageAt', [address, slot, { blockHash }], signal);
       return shaped(asked, () => fromHex(parseHash(result, 'storage value')));
@@ -108,7 +106,6 @@ export function readProof(
   return pool.ask({
     ...options,
     key: `proof${address}${slots.join()}${blockHash}`,
-    item: blockHash,
     needs: 'eth_getProof',
     run: async (upstream, signal) => {
       const result = await upstream.request('eth_getProof', [address, slots, { blockHash }], signal);
@@ -144,7 +141,6 @@ export async function readPrestate(
     return await pool.ask({
       ...options,
       key: `prestate${blockHash}`,
-      item: blockHash,
       needs: TRACE,
       hedge: false,
       // It only saves requests: what it cannot give at once is read key by key.

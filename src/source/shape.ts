@@ -40,6 +40,9 @@ function readNumber(value: unknown): number {
   return number;
 }
 
+/** A block, but not the one that was asked for. */
+export class WrongBlockError extends InvalidParamsError {}
+
 /** Reads a block that must be the one asked for. */
 export function readBlock(
   value: unknown,
@@ -47,9 +50,9 @@ export function readBlock(
 ): JsonObject {
   const { number, hash } = readHead(value);
   if ((asked.hash ?? hash) !== hash)
-    throw new InvalidParamsError(`asked for block ${asked.hash}, given ${hash}`);
+    throw new WrongBlockError(`asked for block ${asked.hash}, given ${hash}`);
   if ((asked.number ?? number) !== number) {
-    throw new InvalidParamsError(`asked for block ${asked.number}, given ${number}`);
+    throw new WrongBlockError(`asked for block ${asked.number}, given ${number}`);
   }
   const block = value as JsonObject;
   parseArray(block['transactions'], 'transactions');

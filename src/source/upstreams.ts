@@ -15,8 +15,6 @@ export interface Question<T> {
   readonly key: string;
   /** Asks one upstream, and throws `SourceError` when the answer is of no use. */
   run(upstream: Upstream, signal: AbortSignal): Promise<T>;
-  /** What it is about: upstreams that lied about it are not asked. */
-  readonly item?: string;
   /** Asked only of upstreams that offer it. */
   readonly needs?: string;
   /** Asked first while it does well. */
@@ -200,7 +198,7 @@ export class Upstreams {
     this.#hedges += hedged ? 1 : 0;
     try {
       const value = await question.run(member.upstream, signal);
-      if (this.#members.allows(member, question)) return value;
+      if (this.#members.trusts(member.name)) return value;
       throw new SourceError(
         { code: 'noUpstream', upstream: member.name },
         `${member.name}: was found lying meanwhile`,
@@ -213,7 +211,7 @@ export class Upstreams {
   /** The error for a question that nobody answered. */
   #verdict(question: Question<unknown>, failures: ReadonlyMap<Member, SourceError>): SourceError {
     if (failures.size > 0) return mostTelling([...failures.values()]);
-    const allowed = this.#members.all.filter((member) => this.#members.allows(member, question));
+    const allowed = this.#members.all.filter(({ name }) => this.#members.trusts(name));
     return allowed.length === 0
       ? new SourceError({ code: 'noUpstream' }, 'every upstream is kept out for lying')
       : new SourceError({ code: 'unsupported' }, `no upstream offers ${question.needs}`);

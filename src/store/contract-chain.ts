@@ -105,6 +105,11 @@ export function createRandom(seed: number): (below: number) => number {
   };
 }
 
+/** One of a few codes with its hash. */
+export function codeOf(value: number): readonly [hash: Uint8Array, code: Uint8Array] {
+  return [topic(value), word(value)];
+}
+
 /** Random content over few keys, so that versions, wipes and matches pile up on each other. */
 export function randomContent(random: (below: number) => number): BlockContent {
   const some = <T>(below: number, make: () => T): T[] => Array.from({ length: random(below) }, make);
@@ -127,7 +132,7 @@ export function randomContent(random: (below: number) => number): BlockContent {
         some(5, () => [address(random(6)), word(random(4)), value()] as const),
         2,
       ),
-      codes: random(3) === 0 ? [[topic(random(8)), word(random(8))]] : [],
+      codes: random(3) === 0 ? [codeOf(random(8))] : [],
     },
     logs: Array.from({ length: logCount }, () => {
       transactionIndex += random(3) === 0 ? 1 : 0;

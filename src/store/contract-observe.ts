@@ -28,7 +28,7 @@ export async function describeChain(store: Store): Promise<unknown> {
   const marks = await store.marks();
   if (marks === undefined) return 'empty';
   const blocks: unknown[] = [];
-  for (let number = marks.anchor.number; number <= marks.head.number + 10; number++) {
+  for (let number = Math.max(0, marks.lowest.number - 10); number <= marks.head.number + 10; number++) {
     const hash = await store.canonicalHash(number);
     const diff = await store.diffBytes(number);
     if (hash === undefined) {
@@ -45,26 +45,21 @@ export async function describeChain(store: Store): Promise<unknown> {
       block: block && toHex(block),
       receipts: receipts?.receipts.map((receipt) => toHex(receipt.transactionHash)),
       logs: receipts && describeLogs(receipts.logs),
-      state: (await readAll(store.scanState(number))).map((entry) => ({
-        kind: entry.kind,
-        address: toHex(entry.address),
-        slot: entry.kind === 'slot' ? toHex(entry.slot) : undefined,
-        value: toHex(entry.value),
-      })),
+      state: number < marks.anchor.number ? undefined : (await readAll(store.scanState(number))).map(plain),
     });
   }
   const found: unknown[] = [];
   const everything = [[], ...Array.from({ length: 20 }, (_, value) => [address(value)])];
   for (const addresses of everything) {
     const matches = await readAll(
-      store.findLogs({ addresses, topics: [] }, marks.anchor.number, marks.head.number),
+      store.findLogs({ addresses, topics: [] }, marks.lowest.number, marks.head.number),
     );
     found.push(matches.map((match) => [match.block.number, match.indexes]));
   }
   for (let value = 0; value < 12; value++) {
     const topics = [[topic(value), word(value)]];
     const matches = await readAll(
-      store.findLogs({ addresses: [], topics }, marks.anchor.number, marks.head.number),
+      store.findLogs({ addresses: [], topics }, marks.lowest.number, marks.head.number),
     );
     found.push(matches.map((match) => [match.block.number, match.indexes]));
   }

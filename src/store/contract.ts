@@ -11,7 +11,9 @@ import {
   topic,
   word,
 } from './contract-chain.ts';
+import { describeHistoryContract } from './contract-history.ts';
 import { bytes, describeChain, describeLogs, plain, readAll } from './contract-observe.ts';
+import { describePartialContract } from './contract-partial.ts';
 import { describeRandomContract, type OpenSubject, type Subject } from './contract-random.ts';
 import type { Store } from './interface.ts';
 
@@ -107,10 +109,11 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
       const [zero, one, two] = (await grow([{}, {}, {}])) as [Outcome, Outcome, Outcome];
       const ref = ({ number, hash }: Outcome) => ({ number, hash });
       expect(await store.marks()).toEqual({
+        lowest: ref(zero),
         anchor: ref(zero),
         head: ref(two),
-        safe: ref(zero),
-        finalized: ref(zero),
+        safe: undefined,
+        finalized: undefined,
       });
       await store.mark({ safe: ref(two), finalized: ref(one) });
       expect(await store.marks()).toMatchObject({ safe: ref(two), finalized: ref(one) });
@@ -142,7 +145,7 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
       await expect(async () => store.loadState([account], 4)).rejects.toMatchObject({ code: 'outOfRange' });
     });
 
-    it('tells unknown from empty when it does not start at genesis', async () => {
+    it('tells unknown from empty when it began with a part of the state', async () => {
       const parent = { number: 99, hash: word(99).toString() as `0x${string}` };
       const anchor = makeOutcome({ ...parent, hash: makeOutcome(undefined).hash });
       const next = makeOutcome(anchor, {
@@ -152,7 +155,7 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
           slots: [[address(1), word(1), word(2)]],
         },
       });
-      await store.append([anchor, next]);
+      await store.append([anchor, next], { partial: true });
       const keys: StateKey[] = [
         { kind: 'account', address: address(1) },
         { kind: 'account', address: address(3) },
@@ -285,6 +288,8 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
     });
 
     describeRandomContract(open);
+    describePartialContract(open);
+    describeHistoryContract(open);
   });
 }
 

@@ -1,6 +1,6 @@
-/** Why a store refused. `conflict` and `outOfRange` are answers; `full` and `corrupt` need an operator. */
+/** Why a store refused. `conflict` and `outOfRange` are answers; `full`, `schema` and `corrupt` need an operator. */
 export type StoreErrorCode =
-  /** A block does not link to the head, or a mark is not canonical. */
+  /** A block does not link to the chain, a mark is not canonical, or the anchor is another block. */
   | 'conflict'
   /** A block, range or depth that this store does not hold. */
   | 'outOfRange'
@@ -10,6 +10,8 @@ export type StoreErrorCode =
   | 'full'
   /** Opened for reading only. */
   | 'readOnly'
+  /** Written by another version of this program, in another form. */
+  | 'schema'
   /** Stored rows contradict each other. */
   | 'corrupt';
 

@@ -4,12 +4,31 @@ import type { Receipt } from '../chain/receipt.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 
-/** The named blocks of the chain. `anchor` is the first block whose state is complete: genesis for an import. */
+/** The named blocks of the chain: lowest ≤ anchor ≤ head. */
 export interface Marks {
+  /** The first block that is held: its bytes, receipts and logs. */
+  readonly lowest: BlockRef;
+  /** The first block whose state can be read. */
   readonly anchor: BlockRef;
   readonly head: BlockRef;
-  readonly safe: BlockRef;
-  readonly finalized: BlockRef;
+  /** Both as they were last marked; undefined before that, and once they are below the lowest block. */
+  readonly safe: BlockRef | undefined;
+  readonly finalized: BlockRef | undefined;
+}
+
+/** A value as of the anchor, read elsewhere. Empty bytes are the known absence of an account, slot or code. */
+export interface Pin {
+  readonly key: StateKey;
+  readonly value: Uint8Array;
+}
+
+export interface AppendOptions {
+  /** Takes off every block above this one first; readers see the old fork whole or the new one whole. */
+  readonly onto?: number;
+  /** As `pin` writes them, together with the blocks that needed them. */
+  readonly pins?: readonly Pin[];
+  /** Looked at for the first block of an empty store only: its diff is not the whole state. */
+  readonly partial?: boolean;
 }
 
 /** What eth_getLogs asks for: an empty list at a position means anything. Values are alternatives. */
@@ -42,19 +61,44 @@ export interface BlockReceipts {
 /**
  * A versioned copy of one chain. Blocks are appended at the head and taken off it, each atomically: a reader sees
  * a whole block or none of it, also after a crash. Refusals are `StoreError`s. Every driver passes `contract.ts`.
+ *
+ * A complete store was given the whole state with its first block, and nothing is unknown in it. A partial one
+ * learns the state before its first block key by key, by pins.
  */
 export interface Store {
   /** Free-form text kept with the chain, such as its genesis config. Written with the first block. */
   getMeta(name: string): Awaitable<string | undefined>;
   setMeta(name: string, value: string): Promise<void>;
 
-  /** Appends blocks on top of the head, all of them or none; the first block of an empty store is the anchor. */
-  append(outcomes: readonly Outcome[]): Promise<void>;
+  /**
+   * Appends blocks on top of the head, all of them or none; the first block of an empty store is its lowest and its
+   * anchor. With `onto`, refuses what `revertTo` refuses.
+   */
+  append(outcomes: readonly Outcome[], options?: AppendOptions): Promise<void>;
+  /**
+   * Adds blocks directly below the lowest, ascending, all of them or none. Only their bytes, receipts and logs are
+   * kept: their diffs are ignored and the anchor stays.
+   */
+  prepend(outcomes: readonly Outcome[]): Promise<void>;
+  /**
+   * Remembers values as of `anchor`, for ever; `conflict` when that is not the anchor by now. What is known as of
+   * the anchor stays as it is: the first pin of a key wins. Reverts never undo a pin. Hashes of blocks below the
+   * lowest are for `loadState` only.
+   */
+  pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void>;
   /**
    * Takes off every block above `number`; refuses what is deeper than the undo window or below the anchor. Marks
    * above the new head move down to it.
    */
   revertTo(number: number): Promise<void>;
+  /**
+   * Forgets history below `below`: first moves the lowest block and the anchor up to it, so that reads below are
+   * refused from then on, then deletes about `limit` rows of what nobody can read any more. Returns whether some
+   * are left: call again. Answers at and above the anchor stay the same. Refuses what is within the undo window.
+   */
+  prune(below: number, limit: number): Promise<boolean>;
+  /** Forgets the whole chain, pins and marks included, but no texts; the next block appended is a new anchor. */
+  reset(): Promise<void>;
   /** Moves `safe` and `finalized`; each must be a canonical block. */
   mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void>;
   marks(): Awaitable<Marks | undefined>;
@@ -71,20 +115,25 @@ export interface Store {
 
   /**
    * Matching logs of the canonical blocks `from`..`to`, ascending; stops reading when the caller stops iterating.
-   * Throws `outOfRange` for blocks that are not held, and `reorganised` when block `to` is taken off meanwhile: one
-   * answer never mixes two forks.
+   * Throws `outOfRange` for blocks that are not held (any more), and `reorganised` when block `to` is taken off
+   * meanwhile: one answer never mixes two forks.
    */
   findLogs(query: LogQuery, from: number, to: number): AsyncIterable<LogMatch>;
 
   /**
-   * The values of `keys` as of block `number`, in order. `undefined` is "not known here" and only occurs when the
-   * anchor is not genesis; empty bytes are the known absence of an account, slot or code. Throws `outOfRange` for a
-   * block above the head or below the anchor.
+   * The values of `keys` as of block `number`, in order. `undefined` is "not known here" and only occurs in a partial
+   * store, or for the hash of a block below the lowest; empty bytes are the known absence of an account, slot or
+   * code. Throws `outOfRange` for a block above the head or below the anchor, and `reorganised` when block `of` is
+   * not canonical in the snapshot that the values come from.
    */
-  loadState(keys: readonly StateKey[], number: number): Awaitable<readonly (Uint8Array | undefined)[]>;
+  loadState(
+    keys: readonly StateKey[],
+    number: number,
+    of?: BlockRef,
+  ): Awaitable<readonly (Uint8Array | undefined)[]>;
   /**
-   * Every account and slot that exists at block `number`, by address, an account before its slots; for commitments
-   * and verification.
+   * Every account and slot that is known to exist at block `number`, by address, an account before its slots; for
+   * commitments and verification. Throws as `loadState` does.
    */
   scanState(number: number): AsyncIterable<StateEntry>;
 

@@ -22,15 +22,31 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   methods: { height: 4, imports: [...FOUNDATION, 'executor', 'store', 'head'] },
   rpc: { height: 5, imports: [...FOUNDATION, 'head', 'methods'] },
   'serving-thread-messages.ts': { height: 2, imports: FOUNDATION },
+  'thread-state.ts': {
+    height: 4,
+    imports: [...FOUNDATION, 'executor', 'store', 'ingest', 'serving-thread-messages.ts'],
+  },
   'serving-thread.ts': {
     height: 6,
-    imports: [...FOUNDATION, ...STAGES, 'ingest', 'head', 'methods', 'rpc', 'serving-thread-messages.ts'],
+    imports: [
+      ...FOUNDATION,
+      ...STAGES,
+      'head',
+      'methods',
+      'rpc',
+      'serving-thread-messages.ts',
+      'thread-state.ts',
+    ],
+  },
+  'serving-threads.ts': {
+    height: 7,
+    imports: [...FOUNDATION, 'executor', 'serving-thread-messages.ts', 'serving-thread.ts'],
   },
   'node.ts': {
-    height: 7,
-    imports: [...FOUNDATION, ...STAGES, 'ingest', 'rpc', 'serving-thread-messages.ts', 'serving-thread.ts'],
+    height: 8,
+    imports: [...FOUNDATION, ...STAGES, 'ingest', 'rpc', 'serving-thread-messages.ts', 'serving-threads.ts'],
   },
-  cli: { height: 8, imports: [...FOUNDATION, ...STAGES, 'ingest', 'node.ts'] },
+  cli: { height: 9, imports: [...FOUNDATION, ...STAGES, 'ingest', 'node.ts'] },
 };
 
 /** The longest file that needs no second thought about its shape. */

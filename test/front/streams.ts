@@ -136,6 +136,49 @@ const EXTRA = [
   Array.from({ length: 1_010 }, () => 'a:').join('\r\n'),
 ];
 
+/** The chain of the test ends with block 4. */
+const AT_LEAST = [
+  '0',
+  '4',
+  '4;0',
+  '3;12',
+  '5',
+  '5;1',
+  '007',
+  '',
+  'x',
+  '4 ',
+  ' 4',
+  '\t4',
+  '4\t',
+  '4;',
+  ';4',
+  ';',
+  '4;5;6',
+  '4, 4',
+  '4,4',
+  '+4',
+  '-4',
+  '0x4',
+  '4.0',
+  '4\r\nX-Chain-At-Least: 4',
+  '4\r\nx-chain-at-least: 3',
+  '4\r\n 4',
+  '999999999999999',
+  '9999999999999999',
+  '9'.repeat(32),
+  '9'.repeat(33),
+  '4\xe9',
+];
+const AT_LEAST_NAMES = [
+  'X-Chain-At-Least',
+  'x-chain-at-least',
+  'X-CHAIN-AT-LEAST',
+  'x-chain-at-least ',
+  'x-chain-at_least',
+  'x-chain-at-leas',
+];
+
 const LINES = [
   'POST /path HTTP/1.1',
   'POST /?query HTTP/1.1',
@@ -233,7 +276,14 @@ function plain(random: Random): Message {
   // In any order, as clients do.
   if (random(2) === 0) headers.reverse();
   if (random(3) === 0) headers.splice(random(4), 0, pick(random, EXTRA.slice(0, 3)));
+  if (random(4) === 0)
+    headers.splice(random(4), 0, `X-Chain-At-Least: ${pick(random, AT_LEAST.slice(0, 6))}`);
   return { line: 'POST / HTTP/1.1', headers, body, gap: '' };
+}
+
+function atLeast(random: Random): string {
+  const name = pick(random, [...AT_LEAST_NAMES.slice(0, 3), pick(random, AT_LEAST_NAMES)]);
+  return `${name}: ${pick(random, AT_LEAST)}`;
 }
 
 /** Changes of one thing in a message. */
@@ -246,6 +296,9 @@ const CHANGES: readonly ((message: Message, random: Random) => void)[] = [
   },
   (message, random) => {
     message.headers.splice(random(message.headers.length + 1), 0, pick(random, EXTRA));
+  },
+  (message, random) => {
+    message.headers.splice(random(message.headers.length + 1), 0, atLeast(random));
   },
   (message, random) => {
     const value = pick(random, LENGTHS)(message.body.length);

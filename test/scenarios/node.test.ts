@@ -56,7 +56,8 @@ describe('a node', () => {
   it('shows its health and metrics on the admin listener only', async () => {
     await using node = await startServing(data.path);
     expect(await get(`${node.adminUrl}/livez`)).toEqual({ status: 200, text: 'ok\n' });
-    expect(await get(`${node.adminUrl}/readyz?verbose`)).toEqual({ status: 200, text: 'ok\n' });
+    const ready = await get(`${node.adminUrl}/readyz?verbose`);
+    expect([ready.status, JSON.parse(ready.text)]).toMatchObject([200, { ready: true }]);
     const metrics = await get(`${node.adminUrl}/metrics`);
     expect(metrics).toMatchObject({ status: 200, text: expect.stringContaining('chain_query_hot_accounts') });
     expect((await get(`${node.adminUrl}/`)).status).toBe(404);
@@ -92,7 +93,7 @@ describe('a node', () => {
       const ready = await get(`${node.adminUrl}/readyz`);
       return ready.status === 503 ? ready : undefined;
     });
-    expect(notReady.text).toBe('draining\n');
+    expect(JSON.parse(notReady.text)).toMatchObject({ ready: false, reasons: [{ reason: 'draining' }] });
     expect(await get(`${node.adminUrl}/livez`)).toMatchObject({ status: 200 });
     await expect(callOnce(node.publicUrl, 'eth_blockNumber')).rejects.toThrow('fetch failed');
     expect(await answer).toMatchObject({
@@ -162,7 +163,7 @@ describe('a serving thread that ends by itself', () => {
     expect(await callOnce(node.publicUrl, 'eth_blockNumber')).toMatchObject({ status: 200 });
     await writeFile(trigger, '');
     expect(await node.running.exited).toBe(1);
-    expect(node.running.output()).toContain('a serving thread failed');
+    expect(node.running.output()).toContain('the node cannot go on');
     expect(node.running.output()).toContain(words);
   });
 });
@@ -174,7 +175,7 @@ describe('a node that cannot start says why in one line', () => {
     await using dir = await tempDir('empty');
     expect(await runProgram(['serve', '--data', `${dir.path}/none`, ...off])).toEqual({
       code: 1,
-      output: `chain-query: ${dir.path}/none does not exist: import a chain first\n`,
+      output: `chain-query: ${dir.path}/none does not exist: import a chain first, or follow one with --upstream\n`,
     });
     expect(await runProgram(['serve', '--data', dir.path, ...off])).toEqual({
       code: 1,

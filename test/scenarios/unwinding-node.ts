@@ -6,6 +6,7 @@ import { NativeExecutor, readHeader } from '../../src/executor/native-executor.t
 import { restoreHotState, storeLoader } from '../../src/ingest/restore.ts';
 import type { LogQuery, Store } from '../../src/store/interface.ts';
 import { openLmdbStore } from '../../src/store/lmdb/index.ts';
+import { writeIdentity } from '../../src/store/lmdb/meta.ts';
 import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
 import { createMemoryStore } from '../../src/store/memory/index.ts';
 import { type TempDir, tempDir } from '../testbed/process.ts';
@@ -52,7 +53,7 @@ export async function openLmdb(): Promise<Subject> {
   const path = join(dir.path, 'store');
   const tables = openTables({ path, mapSizeBytes, readOnly: false, unsafeNoSync: true });
   // Postings are kept under seeded hashes: with one seed, the rows of two stores can be compared.
-  tables.meta.putSync(Buffer.from('\u0001seed'), Buffer.alloc(8, 7));
+  writeIdentity(tables, Buffer.alloc(8, 7));
   const store = await openLmdbStore({ path, mapSizeBytes, unsafeNoSync: true });
   return {
     store,
@@ -190,7 +191,7 @@ export class UnwindingNode {
     const { outcomes, subjects, queries } = this.#truth;
     const head = { number: this.head, hash: outcomes[this.head]?.hash };
     const anchor = { number: 0, hash: outcomes[0]?.hash };
-    deepStrictEqual(await store.marks(), { anchor, head, safe: head, finalized: head });
+    deepStrictEqual(await store.marks(), { lowest: anchor, anchor, head, safe: head, finalized: head });
     if (tables !== undefined) deepStrictEqual(describeRows(tables), this.#truth.rows[this.head]);
     for (let number = 0; number <= this.head; number++) {
       strictEqual(await describeBlock(store, number), this.#truth.blocks[number]);

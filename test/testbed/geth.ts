@@ -11,7 +11,7 @@ export interface Geth extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const quiet = ['--nodiscover', '--maxpeers', '0', '--port', '0', '--ipcdisable', '--nat', 'none'];
+export const quiet = ['--nodiscover', '--maxpeers', '0', '--port', '0', '--ipcdisable', '--nat', 'none'];
 const http = [
   '--http',
   '--http.addr',
@@ -22,10 +22,10 @@ const http = [
   'eth,net,web3,debug,admin',
 ];
 // Above what any test asks for, so that only our own limits show.
-const roomy = ['--rpc.batch-request-limit', '1000', '--rpc.batch-response-max-size', '100000000'];
+export const roomy = ['--rpc.batch-request-limit', '1000', '--rpc.batch-response-max-size', '100000000'];
 
 /** geth only says in its log which port it was given. */
-function boundTo(geth: Running, auth: boolean): Promise<string> {
+export function boundTo(geth: Running, auth: boolean): Promise<string> {
   return until(`geth's ${auth ? 'engine' : 'http'} port`, () => {
     for (const line of geth.output().split('\n')) {
       if (!line.includes('HTTP server started') || !line.includes(`auth=${auth}`)) continue;
@@ -36,13 +36,13 @@ function boundTo(geth: Running, auth: boolean): Promise<string> {
   });
 }
 
-function jwt(secret: Buffer): string {
+export function jwt(secret: Buffer): string {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ iat: Math.floor(Date.now() / 1000) })}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
 }
 
-async function orReport<T>(geth: Running, work: Promise<T>): Promise<T> {
+export async function orReport<T>(geth: Running, work: Promise<T>): Promise<T> {
   const died = geth.exited.then((code) => {
     throw new Error(`geth ended with ${code}:\n${geth.output()}`);
   });

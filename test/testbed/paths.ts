@@ -31,6 +31,12 @@ export function gethBinary(): string {
   return firstExisting('geth', override === undefined ? [resolve(cache, 'bin/geth')] : [override]);
 }
 
+/** Path of the op-geth that `.ci/run` builds; `OP_GETH` overrides it. */
+export function opGethBinary(): string {
+  const override = process.env['OP_GETH'];
+  return firstExisting('op-geth', override === undefined ? [resolve(cache, 'bin/op-geth')] : [override]);
+}
+
 export function anvilBinary(): string {
   return firstExisting('anvil', [
     resolve(repoRoot, 'node_modules/.bin/anvil'),

@@ -18,11 +18,11 @@ interface Entry {
   readonly error?: RpcError;
 }
 
-async function post(
+async function exchange(
   url: string,
   body: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<unknown> {
+  headers: Readonly<Record<string, string>>,
+): Promise<{ readonly body: unknown; readonly headers: Headers }> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -32,12 +32,20 @@ async function post(
   });
   const text = await response.text();
   try {
-    return JSON.parse(text);
+    return { body: JSON.parse(text), headers: response.headers };
   } catch (cause) {
     throw new Error(`${url} answered ${response.status} with what is not JSON: ${text.slice(0, 300)}`, {
       cause,
     });
   }
+}
+
+async function post(
+  url: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  return (await exchange(url, body, headers)).body;
 }
 
 function toAnswer(entry: Entry): Answer {
@@ -51,15 +59,24 @@ export function sendText(url: string, body: string): Promise<unknown> {
 
 /** One batch; answers come back in the order of the calls whatever order the server chose. */
 export async function sendBatch(url: string, calls: readonly Call[]): Promise<readonly Answer[]> {
-  const body = JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call })));
-  const entries = await post(url, body);
+  return (await sendBatchNoting(url, calls)).answers;
+}
+
+/** A batch, with what the server said about it in its headers. */
+export async function sendBatchNoting(
+  url: string,
+  calls: readonly Call[],
+): Promise<{ readonly answers: readonly Answer[]; readonly headers: Headers }> {
+  const text = JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call })));
+  const { body: entries, headers } = await exchange(url, text, {});
   if (!Array.isArray(entries)) throw new Error(`${url} answered a batch with ${JSON.stringify(entries)}`);
   const byId = new Map(entries.map((entry: Entry) => [entry.id, toAnswer(entry)]));
-  return calls.map((call, id) => {
+  const answers = calls.map((call, id) => {
     const answer = byId.get(id);
     if (answer === undefined) throw new Error(`${url} left out ${JSON.stringify(call)}`);
     return answer;
   });
+  return { answers, headers };
 }
 
 export async function send(

@@ -1,12 +1,13 @@
-import { createRequire } from 'node:module';
 import { type Abi, encodeFunctionData, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { exportChain, startDevGeth } from './geth.ts';
 import type { ChainFiles } from './node.ts';
 import { type TempDir, tempDir, until } from './process.ts';
 import { request } from './rpc-client.ts';
+import { type Compiled, compileSolidity } from './solidity.ts';
 
-const source = `pragma solidity ^0.8.0;
+/** A token with what tests want of one: many transfers at once, work to do, ways to fail. */
+export const tokenSource = `pragma solidity ^0.8.0;
 contract Token {
   mapping(address => uint) public balanceOf;
   event Transfer(address indexed from, address indexed to, uint value);
@@ -38,12 +39,6 @@ export const owner = privateKeyToAccount(
 );
 export const devChainId = 1337;
 
-interface SolcOutput {
-  readonly contracts: Readonly<
-    Record<string, Record<string, { abi: Abi; evm: { bytecode: { object: string } } }>>
-  >;
-}
-
 export interface Token {
   readonly address: Hex;
   readonly abi: Abi;
@@ -51,25 +46,10 @@ export interface Token {
   readonly blocks: readonly number[];
 }
 
-function compile(): { abi: Abi; code: Hex } {
-  // solc is a CommonJS module of 8 MB: only who makes a chain pays for it.
-  const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string };
-  const output = JSON.parse(
-    solc.compile(
-      JSON.stringify({
-        language: 'Solidity',
-        sources: { token: { content: source } },
-        settings: {
-          optimizer: { enabled: true },
-          evmVersion: 'cancun',
-          outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } },
-        },
-      }),
-    ),
-  ) as SolcOutput;
-  const contract = output.contracts['token']?.['Token'];
-  if (contract === undefined) throw new Error(`solc: ${JSON.stringify(output)}`);
-  return { abi: contract.abi, code: `0x${contract.evm.bytecode.object}` };
+function compileToken(): Compiled {
+  const token = compileSolidity(tokenSource)['Token'];
+  if (token === undefined) throw new Error('solc left the token out');
+  return token;
 }
 
 interface Mined {
@@ -80,7 +60,7 @@ interface Mined {
 
 /** Makes a token and `blocks` blocks of `logsPerBlock` transfers, on a dev chain that mines each transaction at once. */
 export async function makeToken(url: string, blocks: number, logsPerBlock: number): Promise<Token> {
-  const { abi, code } = compile();
+  const { abi, code } = compileToken();
   let nonce = Number(await request<Hex>(url, 'eth_getTransactionCount', [owner.address, 'latest']));
   const mine = async (transaction: { to?: Hex; data: Hex }): Promise<Mined> => {
     const signed = await owner.signTransaction({

@@ -9,7 +9,7 @@ import type { CommandContext } from '../dispatch.ts';
 /** `chain-query serve`: serves until a signal, then lets running requests finish. */
 export async function run(options: CommandOptions<'serve'>, context: CommandContext): Promise<void> {
   const logger = createLogger(options.logLevel);
-  const node = await startNode(options, { logger });
+  const node = await startNode(options, { logger, signal: context.signal });
   try {
     if (options.listenPortFile !== undefined)
       writeWhole(options.listenPortFile, JSON.stringify(node.addresses));

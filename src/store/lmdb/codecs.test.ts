@@ -50,7 +50,7 @@ describe(`lmdb codecs (seed ${seed})`, () => {
 
   it('gives marks back', () => {
     const ref = (number: number) => ({ number, hash: `0x${'ab'.repeat(32)}` }) as const;
-    const marks = { anchor: ref(0), head: ref(2 ** 40), safe: ref(3), finalized: ref(2) };
+    const marks = { lowest: ref(0), anchor: ref(1), head: ref(2 ** 40), safe: ref(3), finalized: ref(2) };
     expect(decodeMarks(encodeMarks(marks))).toEqual(marks);
   });
 

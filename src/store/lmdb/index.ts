@@ -4,15 +4,38 @@ import { decodeReceipts } from '../../chain/receipt-codec.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
-import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks, StateEntry, Store } from '../interface.ts';
+import type {
+  AppendOptions,
+  BlockLogs,
+  BlockReceipts,
+  LogMatch,
+  LogQuery,
+  Marks,
+  Pin,
+  StateEntry,
+  Store,
+} from '../interface.ts';
+import type { WriteContext } from './block-rows.ts';
 import { searchLogs } from './find-logs.ts';
 import { blockKey, numberKey, trailingNumber } from './keys.ts';
-import { readMarks, readOrCreateSeed, readText, writeText } from './meta.ts';
+import {
+  checkSchema,
+  clearChainMeta,
+  readLowest,
+  readMarks,
+  readOrCreateSeed,
+  readPartial,
+  readText,
+  writeText,
+} from './meta.ts';
+import { prependBlocks } from './prepend.ts';
+import { pruneHistory } from './prune.ts';
 import { readLogs } from './read-logs.ts';
 import { readState, scanEntries } from './read-state.ts';
-import { openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
+import { clearTables, openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
 import { createPostingPrefix, type PostingPrefix } from './value-hash.ts';
 import { appendBlocks, moveMarks, revertBlocks } from './write.ts';
+import { pinValues } from './write-pins.ts';
 
 export interface LmdbStoreOptions {
   /** A directory; created if it does not exist. */
@@ -40,6 +63,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStor
     readOnly,
     unsafeNoSync: options.unsafeNoSync ?? false,
   });
+  checkSchema(tables);
   const prefix = await createPostingPrefix(readOrCreateSeed(tables, readOnly));
   return new LmdbStore(tables, prefix, options.undoWindow ?? defaultUndoWindow, limit, readOnly);
 }
@@ -68,32 +92,50 @@ export class LmdbStore implements Store {
   }
 
   async setMeta(name: string, value: string): Promise<void> {
-    this.#write((tables) => {
+    this.#write(({ tables }) => {
       writeText(tables, name, value);
     });
   }
 
-  async append(outcomes: readonly Outcome[]): Promise<void> {
-    const used = usedBytes(this.#tables);
-    if (used >= this.#limit) {
-      throw new StoreError(
-        'full',
-        `the store holds ${used} bytes and its limit (map size) is ${this.#limit}: raise it`,
-      );
-    }
-    this.#write((tables) => {
-      appendBlocks({ tables, prefix: this.#prefix, undoWindow: this.#undoWindow }, outcomes);
+  async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
+    this.#checkSpace();
+    this.#write((context) => {
+      appendBlocks(context, outcomes, options);
+    });
+  }
+
+  async prepend(outcomes: readonly Outcome[]): Promise<void> {
+    this.#checkSpace();
+    this.#write((context) => {
+      prependBlocks(context, outcomes);
+    });
+  }
+
+  async pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void> {
+    this.#write(({ tables }) => {
+      pinValues(tables, anchor, pins);
     });
   }
 
   async revertTo(number: number): Promise<void> {
-    this.#write((tables) => {
-      revertBlocks({ tables, prefix: this.#prefix, undoWindow: this.#undoWindow }, number);
+    this.#write((context) => {
+      revertBlocks(context, number);
+    });
+  }
+
+  async prune(below: number, limit: number): Promise<boolean> {
+    return this.#write((context) => pruneHistory(context, below, limit));
+  }
+
+  async reset(): Promise<void> {
+    this.#write(({ tables }) => {
+      clearTables(tables);
+      clearChainMeta(tables);
     });
   }
 
   async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
-    this.#write((tables) => {
+    this.#write(({ tables }) => {
       moveMarks(tables, marks);
     });
   }
@@ -107,22 +149,24 @@ export class LmdbStore implements Store {
   }
 
   numberOf(hash: Hex): number | undefined {
-    const key = this.#snapshot().numbers.getBinary(fromHex(hash));
-    return key === undefined ? undefined : trailingNumber(key);
+    const tables = this.#snapshot();
+    const key = tables.numbers.getBinary(fromHex(hash));
+    const number = key === undefined ? -1 : trailingNumber(key);
+    return number >= readLowest(tables) ? number : undefined;
   }
 
   header(ref: BlockRef): Uint8Array | undefined {
-    return this.#snapshot().headers.getBinary(blockKey(ref.number, ref.hash));
+    return this.#rowsOf(ref)?.headers.getBinary(blockKey(ref.number, ref.hash));
   }
 
   block(ref: BlockRef): Uint8Array | undefined {
-    return this.#snapshot().blocks.getBinary(blockKey(ref.number, ref.hash));
+    return this.#rowsOf(ref)?.blocks.getBinary(blockKey(ref.number, ref.hash));
   }
 
   receipts(ref: BlockRef): BlockReceipts | undefined {
-    const tables = this.#snapshot();
-    const bytes = tables.receipts.getBinary(blockKey(ref.number, ref.hash));
-    if (bytes === undefined) return undefined;
+    const tables = this.#rowsOf(ref);
+    const bytes = tables?.receipts.getBinary(blockKey(ref.number, ref.hash));
+    if (tables === undefined || bytes === undefined) return undefined;
     const logs = readLogs(tables, ref.number);
     if (logs === undefined)
       throw new StoreError('corrupt', `block ${ref.number} has receipts but no logs row`);
@@ -130,7 +174,8 @@ export class LmdbStore implements Store {
   }
 
   blockLogs(ref: BlockRef): BlockLogs | undefined {
-    const logs = readLogs(this.#snapshot(), ref.number);
+    const tables = this.#rowsOf(ref);
+    const logs = tables && readLogs(tables, ref.number);
     return logs?.hash === ref.hash ? logs : undefined;
   }
 
@@ -146,35 +191,38 @@ export class LmdbStore implements Store {
     if (from > to) return;
     const tables = this.#snapshot();
     const marks = readMarks(tables);
-    if (marks === undefined || from < marks.anchor.number || to > marks.head.number) {
+    if (marks === undefined || from < marks.lowest.number || to > marks.head.number) {
       throw outOfRange(`blocks ${from} to ${to}`, marks);
     }
-    const stillCanonical = this.#canonicalGuard(to);
+    const stillThere = this.#guard(to, () => {
+      if (from < readLowest(tables)) throw outOfRange(`blocks ${from} to ${to}`, readMarks(tables));
+    });
     const search = searchLogs(tables, this.#prefix, query, from, to);
     for (;;) {
       const { matches, done } = search.nextSlice();
       yield* matches;
       if (done) return;
       await nextTurn();
-      stillCanonical();
+      stillThere();
     }
   }
 
-  loadState(keys: readonly StateKey[], number: number): (Uint8Array | undefined)[] {
+  loadState(keys: readonly StateKey[], number: number, of?: BlockRef): (Uint8Array | undefined)[] {
     const tables = this.#snapshot();
-    const marks = readMarks(tables);
-    if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
-      throw outOfRange(`state of block ${number}`, marks);
+    checkState(tables, number);
+    if (of !== undefined && canonicalHash(tables, of.number) !== of.hash) {
+      throw new StoreError('reorganised', `block ${of.number} ${of.hash} is not canonical`);
     }
-    return readState(tables, keys, number, marks.anchor.number === 0);
+    return readState(tables, keys, number, readPartial(tables));
   }
 
   async *scanState(number: number): AsyncGenerator<StateEntry, void, undefined> {
-    const marks = readMarks(this.#snapshot());
-    if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
-      throw outOfRange(`state of block ${number}`, marks);
-    }
-    yield* scanEntries(this.#tables, number, this.#canonicalGuard(number));
+    const tables = this.#snapshot();
+    checkState(tables, number);
+    const stillThere = this.#guard(number, () => {
+      checkState(tables, number);
+    });
+    yield* scanEntries(tables, number, stillThere);
   }
 
   /** Bytes of the file in use. */
@@ -196,30 +244,65 @@ export class LmdbStore implements Store {
     return this.#tables;
   }
 
-  /** Starts a new snapshot and throws when block `number` is not the one it was when the guard was made. */
-  #canonicalGuard(number: number): () => void {
+  /** A new snapshot, unless the block is below the lowest: its rows may be half deleted. */
+  #rowsOf(ref: BlockRef): Tables | undefined {
+    const tables = this.#snapshot();
+    return ref.number >= readLowest(tables) ? tables : undefined;
+  }
+
+  /**
+   * Starts a new snapshot and throws when `check` does, or when block `number` is not the one it was when the guard
+   * was made. What was pruned comes first: nobody can say if it is canonical.
+   */
+  #guard(number: number, check: () => void): () => void {
     const expected = canonicalHash(this.#tables, number);
     return () => {
-      if (canonicalHash(this.#snapshot(), number) !== expected) {
+      const tables = this.#snapshot();
+      check();
+      if (canonicalHash(tables, number) !== expected) {
         throw new StoreError('reorganised', `block ${number} ${expected} is no longer canonical`);
       }
     };
   }
 
-  #write(change: (tables: Tables) => void): void {
+  #checkSpace(): void {
+    const used = usedBytes(this.#tables);
+    if (used >= this.#limit) {
+      throw new StoreError(
+        'full',
+        `the store holds ${used} bytes and its limit (map size) is ${this.#limit}: raise it`,
+      );
+    }
+  }
+
+  /**
+   * The one way to change anything. Writers of several processes take turns, since LMDB has one write transaction at
+   * a time: a change must read all that it decides by from inside, and nothing is remembered between two.
+   */
+  #write<T>(change: (context: WriteContext) => T): T {
     if (this.#readOnly) throw new StoreError('readOnly', 'the store is open for reading only');
-    this.#tables.root.transactionSync(() => {
-      change(this.#tables);
-    });
+    const context = { tables: this.#tables, prefix: this.#prefix, undoWindow: this.#undoWindow };
+    return this.#tables.root.transactionSync(() => change(context));
   }
 }
 
 function canonicalHash(tables: Tables, number: number): Hex | undefined {
+  if (number < readLowest(tables)) return undefined;
   const hash = tables.canonical.getBinary(numberKey(number));
   return hash === undefined ? undefined : toHex(hash);
 }
 
+function checkState(tables: Tables, number: number): void {
+  const marks = readMarks(tables);
+  if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
+    throw outOfRange(`state of block ${number}`, marks);
+  }
+}
+
 function outOfRange(what: string, marks: Marks | undefined): StoreError {
-  const held = marks === undefined ? 'nothing yet' : `blocks ${marks.anchor.number} to ${marks.head.number}`;
+  const held =
+    marks === undefined
+      ? 'nothing yet'
+      : `blocks ${marks.lowest.number} to ${marks.head.number} and state from ${marks.anchor.number} on`;
   return new StoreError('outOfRange', `${what} not available: the store holds ${held}`);
 }

@@ -29,6 +29,9 @@ interface Cursor {
  * Postings of one position, merged over its alternatives. Rows are copied out chunk by chunk and no snapshot stays
  * open between chunks: a row moved from `recent` to `postings` meanwhile is found there, because each chunk starts
  * at a bucket and looks into both.
+ *
+ * Of each value all rows of `postings` come before those of `recent`, or are of the same bucket: the one that blocks
+ * appended share with blocks prepended, which go to `postings` at once.
  */
 export class PostingLane implements Lane {
   readonly values: number;
@@ -161,31 +164,30 @@ export class PostingLane implements Lane {
       start: postingKey(cursor.prefix, cursor.next),
       end: postingKey(cursor.prefix, last + 1),
     };
+    let row: Row | undefined;
     for (const { key, value } of this.#tables.postings.getRange(closed)) {
       const bucket = trailingNumber(key);
-      cursor.buffer.push({ bucket, closed: value, recent: [] });
+      row = { bucket, closed: value, recent: [] };
+      cursor.buffer.push(row);
       cursor.next = bucket + 1;
       rows++;
       count(value);
       if (full()) break;
     }
-    let row: Row | undefined;
-    if (!full()) {
-      const start = postingKey(cursor.prefix, cursor.next * bucketBlocks);
-      const end = postingKey(cursor.prefix, this.#to + 1);
-      for (const { key, value } of this.#tables.recent.getRange({ start, end })) {
-        const number = trailingNumber(key);
-        const bucket = Math.floor(number / bucketBlocks);
-        if (row?.bucket !== bucket) {
-          if (full()) break;
-          row = { bucket, closed: undefined, recent: [] };
-          cursor.buffer.push(row);
-          cursor.next = bucket + 1;
-          rows++;
-        }
-        row.recent.push({ number, value });
-        count(value);
+    const start = postingKey(cursor.prefix, (row?.bucket ?? cursor.next) * bucketBlocks);
+    const end = postingKey(cursor.prefix, this.#to + 1);
+    for (const { key, value } of this.#tables.recent.getRange({ start, end })) {
+      const number = trailingNumber(key);
+      const bucket = Math.floor(number / bucketBlocks);
+      if (row?.bucket !== bucket) {
+        if (full()) break;
+        row = { bucket, closed: undefined, recent: [] };
+        cursor.buffer.push(row);
+        cursor.next = bucket + 1;
+        rows++;
       }
+      row.recent.push({ number, value });
+      count(value);
     }
     this.rowsRead += rows;
     if (!full() || cursor.next > last) cursor.exhausted = true;
@@ -200,7 +202,8 @@ export class PostingLane implements Lane {
       }
     }
     const bucketStart = (rows[0]?.bucket ?? 0) * bucketBlocks;
-    const sorted = rows.length > 1 ? union(places) : places;
+    const several = rows.length > 1 || (rows[0]?.closed !== undefined && rows[0].recent.length > 0);
+    const sorted = several ? union(places) : places;
     if (bucketStart >= this.#from && bucketStart + bucketBlocks - 1 <= this.#to) return sorted;
     const low = placeOf(Math.max(this.#from, bucketStart), 0);
     const high =

@@ -6,14 +6,14 @@ import type { Table, Tables } from './tables.ts';
 const empty = new Uint8Array(0);
 const rowsPerPage = 2048;
 
-/** Values of `keys` at block `number`; `complete` when the anchor is genesis, so that nothing is unknown. */
+/** Values of `keys` at block `number`; in a `partial` store a key without a version is unknown. */
 export function readState(
   tables: Tables,
   keys: readonly StateKey[],
   number: number,
-  complete: boolean,
+  partial: boolean,
 ): (Uint8Array | undefined)[] {
-  const absent = complete ? empty : undefined;
+  const absent = partial ? undefined : empty;
   const wipes = new WipeLookup(tables, number);
   return keys.map((key) => {
     switch (key.kind) {
@@ -24,9 +24,14 @@ export function readState(
       case 'code':
         return tables.code.getBinary(key.hash) ?? absent;
       case 'blockHash':
-        return key.number > number ? absent : (tables.canonical.getBinary(numberKey(key.number)) ?? absent);
+        return key.number > number ? absent : readHash(tables, numberKey(key.number));
     }
   });
+}
+
+/** A hash of the chain's past; those below the lowest block are known as far as they were kept or pinned. */
+function readHash(tables: Tables, number: Uint8Array): Uint8Array | undefined {
+  return tables.canonical.getBinary(number) ?? tables.hashes.getBinary(number);
 }
 
 function readSlot(
@@ -48,7 +53,7 @@ interface Version {
 }
 
 /** The newest version of `subject` at or before block `number`: one ordered seek. */
-function seekVersion(table: Table, subject: Uint8Array, number: number): Version | undefined {
+export function seekVersion(table: Table, subject: Uint8Array, number: number): Version | undefined {
   for (const { key, value } of table.getRange({ start: versionKey(subject, number), limit: 1 })) {
     if (samePrefix(key, subject, subject.length)) return { number: versionNumber(key), value };
   }
@@ -56,7 +61,7 @@ function seekVersion(table: Table, subject: Uint8Array, number: number): Version
 }
 
 /** The last wipe of an account at or before a block; remembers the last account asked for. */
-class WipeLookup {
+export class WipeLookup {
   readonly #tables: Tables;
   readonly #number: number;
   #address: Uint8Array | undefined;

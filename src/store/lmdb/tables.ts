@@ -17,6 +17,8 @@ const tableNames = [
   'slots',
   'wipes',
   'code',
+  'codePins',
+  'hashes',
   'diffs',
   'undo',
 ] as const;
@@ -26,7 +28,7 @@ const tableNames = [
  *
  * | table | key → value |
  * |---|---|
- * | meta | name → bytes: marks, seed, progress of the merge, texts of the user |
+ * | meta | name → bytes: schema, seed, marks, progress of merge and sweep, texts of the user |
  * | canonical | number → hash |
  * | numbers | hash → number |
  * | headers, blocks, receipts | number ‖ hash → header RLP, block RLP, `receipt-codec` |
@@ -36,6 +38,8 @@ const tableNames = [
  * | accounts, slots | subject ‖ ~block → value |
  * | wipes | address ‖ ~block → nothing |
  * | code | hash → bytes |
+ * | codePins | hash → nothing: code that was pinned, so that no revert takes it |
+ * | hashes | number → hash of blocks below the lowest, for the BLOCKHASH opcode only |
  * | diffs, undo | number → encoded diff, keys the block wrote; last `undoWindow` blocks only |
  */
 export type Tables = { readonly [name in (typeof tableNames)[number]]: Table } & {
@@ -74,6 +78,19 @@ export function openTables(options: EnvironmentOptions): Tables {
   });
   const tables = Object.fromEntries(tableNames.map((name) => [name, root.openDB({ ...binary, name })]));
   return { ...tables, root } as Tables;
+}
+
+/** Empties every table but `meta`; runs inside a write transaction. */
+export function clearTables(tables: Tables): void {
+  for (const name of tableNames) if (name !== 'meta') tables[name].clearSync();
+}
+
+/** How a row is put: `putLast`, or in its place between others. */
+export type Put = (table: Table, key: Uint8Array, value: Uint8Array) => void;
+
+/** Puts a row in its place. */
+export function putAnywhere(table: Table, key: Uint8Array, value: Uint8Array): void {
+  table.putSync(key, value);
 }
 
 /**

@@ -2,7 +2,8 @@ import { ByteReader, ByteWriter, DecodeError } from '../../chain/byte-codec.ts';
 import type { Log } from '../../chain/log.ts';
 import { postingKey, samePrefix, trailingNumber } from './keys.ts';
 import { readMerge, writeMerge } from './meta.ts';
-import { bucketBlocks, encodePlaces, maxLogsPerBlock, placeOf } from './posting-codec.ts';
+import { union } from './plan.ts';
+import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './posting-codec.ts';
 import type { Tables } from './tables.ts';
 import { type PostingPrefix, prefixBytes } from './value-hash.ts';
 
@@ -45,26 +46,56 @@ export function writeRecent(
   return found.size;
 }
 
-/** Deletes a block's rows of `recent`. */
+/** Deletes a block's rows of `recent`; returns how many values it looked for. */
 export function deleteRecent(
   tables: Tables,
   number: number,
   logs: readonly Log[],
   prefix: PostingPrefix,
-): void {
+): number {
   const found: Occurrences = new Map();
   collectOccurrences(logs, prefix, (index) => index, found);
-  for (const key of found.keys()) tables.recent.removeSync(postingKey(Buffer.from(key, 'latin1'), number));
+  for (const [key] of sorted(found)) {
+    tables.recent.removeSync(postingKey(Buffer.from(key, 'latin1'), number));
+  }
+  return found.size;
 }
 
-/** Writes whole buckets of blocks straight into `postings`: bulk appends skip `recent`. */
+/** Deletes what `postings` hold of a block's values in its bucket, other blocks included; returns how many values. */
+export function deleteClosed(
+  tables: Tables,
+  number: number,
+  logs: readonly Log[],
+  prefix: PostingPrefix,
+): number {
+  const found: Occurrences = new Map();
+  collectOccurrences(logs, prefix, (index) => index, found);
+  const bucket = Math.floor(number / bucketBlocks);
+  for (const [key] of sorted(found)) {
+    tables.postings.removeSync(postingKey(Buffer.from(key, 'latin1'), bucket));
+  }
+  return found.size;
+}
+
+/** Whether `recent` may hold rows of a block: once a merge is done, all those below its bound are moved. */
+export function mayBeRecent(tables: Tables, number: number): boolean {
+  const { bound, next } = readMerge(tables);
+  return next.length > 0 || number >= bound;
+}
+
+/**
+ * Writes blocks straight into `postings`, a bucket at a time: bulk appends and blocks below the lowest skip `recent`.
+ * The bucket `joined` may have rows already.
+ */
 export class BucketWriter {
   readonly #tables: Tables;
   readonly #prefix: PostingPrefix;
+  readonly #joined: number | undefined;
   #bucket = -1;
   #found: Occurrences = new Map();
 
-  constructor(tables: Tables, prefix: PostingPrefix) {
+  constructor(tables: Tables, prefix: PostingPrefix, joined?: number) {
+    this.#joined = joined;
     this.#tables = tables;
     this.#prefix = prefix;
   }
@@ -79,7 +110,8 @@ export class BucketWriter {
   flush(): void {
     for (const [key, places] of sorted(this.#found)) {
       const row = postingKey(Buffer.from(key, 'latin1'), this.#bucket);
-      this.#tables.postings.putSync(row, encodePlaces(places));
+      if (this.#bucket === this.#joined) addPlaces(this.#tables, row, places);
+      else this.#tables.postings.putSync(row, encodePlaces(places));
     }
     this.#found = new Map();
   }
@@ -142,7 +174,7 @@ function moveGroup(tables: Tables, group: Group): void {
   let bucket = -1;
   let places: number[] = [];
   const flush = (): void => {
-    if (places.length > 0) tables.postings.putSync(postingKey(group.prefix, bucket), encodePlaces(places));
+    if (places.length > 0) addPlaces(tables, postingKey(group.prefix, bucket), places);
     places = [];
   };
   for (const { key, number, value } of group.rows) {
@@ -153,6 +185,18 @@ function moveGroup(tables: Tables, group: Group): void {
     tables.recent.removeSync(key);
   }
   flush();
+}
+
+/** Adds places to a row of `postings`: blocks above and below may have come to one bucket by different ways. */
+function addPlaces(tables: Tables, row: Uint8Array, places: readonly number[]): void {
+  const stored = tables.postings.getBinary(row);
+  if (stored === undefined) {
+    tables.postings.putSync(row, encodePlaces(places));
+    return;
+  }
+  const all: number[] = [];
+  decodePlaces(stored, all);
+  tables.postings.putSync(row, encodePlaces(union([...all, ...places])));
 }
 
 /** Encodes the ascending log indexes of one value in one block. */

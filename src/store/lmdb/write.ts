@@ -1,16 +1,13 @@
-import { encodeLogChunks, logsPerChunk } from '../../chain/log-codec.ts';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
-import { encodeReceipts } from '../../chain/receipt-codec.ts';
-import { fromHex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
-import type { Marks } from '../interface.ts';
-import { blockKey, logChunkKey, numberKey, slotSubject, versionKey } from './keys.ts';
-import { readMarks, writeMarks } from './meta.ts';
-import { bucketBlocks, maxLogsPerBlock } from './posting-codec.ts';
-import { readLogs } from './read-logs.ts';
+import type { AppendOptions, Marks } from '../interface.ts';
+import { checkLinks, deleteBlock, hashAt, type WriteContext, writeBlock } from './block-rows.ts';
+import { numberKey, slotSubject, versionKey } from './keys.ts';
+import { readMarks, writeMarks, writeParent, writeStart } from './meta.ts';
+import { bucketBlocks } from './posting-codec.ts';
 import { putLast, type Tables } from './tables.ts';
 import { decodeUndo, encodeUndo } from './undo-codec.ts';
-import type { PostingPrefix } from './value-hash.ts';
+import { writePins } from './write-pins.ts';
 import { BucketWriter, deleteRecent, mergeRecent, writeRecent } from './write-postings.ts';
 
 const nothing = new Uint8Array(0);
@@ -18,20 +15,36 @@ const nothing = new Uint8Array(0);
 const mergeRatio = 4;
 const mergeMinimum = 1024;
 
-export interface WriteContext {
-  readonly tables: Tables;
-  readonly prefix: PostingPrefix;
-  readonly undoWindow: number;
+/** Appends linked blocks, after taking off those above `onto`. */
+export function appendBlocks(
+  context: WriteContext,
+  outcomes: readonly Outcome[],
+  options: AppendOptions,
+): void {
+  const { tables } = context;
+  if (options.onto !== undefined) revertBlocks(context, options.onto);
+  const before = readMarks(tables);
+  checkLinks(before?.head, outcomes);
+  const after = writeOutcomes(context, outcomes, before, options.partial ?? false);
+  if (options.pins === undefined) return;
+  if (after === undefined) throw new StoreError('conflict', 'an empty store has no anchor to pin values of');
+  writePins(tables, after, options.pins);
 }
 
-/** Appends linked blocks; runs inside the one write transaction that makes them visible. */
-export function appendBlocks(context: WriteContext, outcomes: readonly Outcome[]): void {
+function writeOutcomes(
+  context: WriteContext,
+  outcomes: readonly Outcome[],
+  before: Marks | undefined,
+  partial: boolean,
+): Marks | undefined {
   const { tables } = context;
-  const before = readMarks(tables);
   const first = outcomes[0];
   const last = outcomes.at(-1);
-  if (first === undefined || last === undefined) return;
-  checkLinks(before?.head, outcomes);
+  if (first === undefined || last === undefined) return before;
+  if (before === undefined) {
+    writeStart(tables, first.number, partial);
+    writeParent(tables, first.parentHash);
+  }
 
   // Blocks above `settled` may be reverted; whole buckets below `bound` never.
   const settled = last.number - context.undoWindow;
@@ -40,7 +53,7 @@ export function appendBlocks(context: WriteContext, outcomes: readonly Outcome[]
   const buckets = new BucketWriter(tables, context.prefix);
   let recentRows = 0;
   for (const outcome of outcomes) {
-    writeBlock(tables, outcome);
+    writeBlock(tables, outcome, putLast);
     const newCodes = writeState(tables, outcome);
     if (outcome.number > settled) {
       tables.undo.putSync(numberKey(outcome.number), encodeUndo(outcome.diff, newCodes));
@@ -55,17 +68,20 @@ export function appendBlocks(context: WriteContext, outcomes: readonly Outcome[]
   mergeRecent(tables, bound, bulk ? Number.POSITIVE_INFINITY : recentRows * mergeRatio + mergeMinimum);
   pruneUndo(tables, settled);
 
-  const head = refOf(last);
-  const anchor = before?.anchor ?? refOf(first);
-  writeMarks(tables, {
-    anchor,
-    head,
-    safe: before?.safe ?? anchor,
-    finalized: before?.finalized ?? anchor,
-  });
+  const start = refOf(first);
+  const marks = {
+    lowest: start,
+    anchor: start,
+    safe: undefined,
+    finalized: undefined,
+    ...before,
+    head: refOf(last),
+  };
+  writeMarks(tables, marks);
+  return marks;
 }
 
-/** Takes off every block above `number`; runs inside one write transaction. */
+/** Takes off every block above `number`. */
 export function revertBlocks(context: WriteContext, number: number): void {
   const { tables } = context;
   const before = readMarks(tables);
@@ -75,16 +91,15 @@ export function revertBlocks(context: WriteContext, number: number): void {
   if (number < before.anchor.number) {
     throw new StoreError(
       'outOfRange',
-      `cannot revert to block ${number}: the first block is ${before.anchor.number}`,
+      `cannot revert to block ${number}: the first block with state is ${before.anchor.number}`,
     );
   }
   for (let at = before.head.number; at > number; at--) revertBlock(context, at);
-  const hash = tables.canonical.getBinary(numberKey(number));
-  if (hash === undefined) throw new StoreError('corrupt', `no canonical hash of block ${number}`);
-  const head = { number, hash: toHex(hash) };
-  const atMost = (mark: BlockRef): BlockRef => (mark.number > number ? head : mark);
+  const head = { number, hash: hashAt(tables, number) };
+  const atMost = (mark: BlockRef | undefined): BlockRef | undefined =>
+    mark !== undefined && mark.number > number ? head : mark;
   writeMarks(tables, {
-    anchor: before.anchor,
+    ...before,
     head,
     safe: atMost(before.safe),
     finalized: atMost(before.finalized),
@@ -97,8 +112,8 @@ export function moveMarks(tables: Tables, moved: Partial<Pick<Marks, 'safe' | 'f
   if (before === undefined) throw new StoreError('conflict', 'cannot mark a block of an empty store');
   for (const ref of [moved.safe, moved.finalized]) {
     if (ref === undefined) continue;
-    const hash = tables.canonical.getBinary(numberKey(ref.number));
-    if (hash === undefined || toHex(hash) !== ref.hash) {
+    const held = ref.number >= before.lowest.number && ref.number <= before.head.number;
+    if (!held || hashAt(tables, ref.number) !== ref.hash) {
       throw new StoreError('conflict', `cannot mark block ${ref.number} ${ref.hash}: it is not canonical`);
     }
   }
@@ -106,46 +121,6 @@ export function moveMarks(tables: Tables, moved: Partial<Pick<Marks, 'safe' | 'f
     ...before,
     safe: moved.safe ?? before.safe,
     finalized: moved.finalized ?? before.finalized,
-  });
-}
-
-/** Refuses blocks that do not follow each other, and the head, by number and hash. */
-export function checkLinks(head: BlockRef | undefined, outcomes: readonly Outcome[]): void {
-  let parent = head;
-  for (const outcome of outcomes) {
-    if (
-      parent !== undefined &&
-      (outcome.number !== parent.number + 1 || outcome.parentHash !== parent.hash)
-    ) {
-      throw new StoreError(
-        'conflict',
-        `block ${outcome.number} (parent ${outcome.parentHash}) does not follow ${parent.number} ${parent.hash}`,
-      );
-    }
-    if (outcome.logs.length > maxLogsPerBlock) {
-      throw new StoreError('outOfRange', `block ${outcome.number} has more than ${maxLogsPerBlock} logs`);
-    }
-    parent = outcome;
-  }
-}
-
-function writeBlock(tables: Tables, outcome: Outcome): void {
-  const { number, hash } = outcome;
-  const key = blockKey(number, hash);
-  const hashBytes = fromHex(hash);
-  putLast(tables.canonical, numberKey(number), hashBytes);
-  tables.numbers.putSync(hashBytes, numberKey(number));
-  putLast(tables.headers, key, outcome.header);
-  putLast(tables.blocks, key, outcome.block);
-  putLast(tables.receipts, key, encodeReceipts(outcome.receipts));
-  const chunks = encodeLogChunks({ hash: hashBytes, timestamp: outcome.timestamp }, outcome.logs, (index) => {
-    const receipt = outcome.receipts[index];
-    if (receipt === undefined)
-      throw new StoreError('conflict', `block ${number} has a log without a receipt`);
-    return receipt.transactionHash;
-  });
-  chunks.forEach((chunk, index) => {
-    putLast(tables.logs, logChunkKey(number, index), chunk);
   });
 }
 
@@ -176,21 +151,10 @@ function revertBlock(context: WriteContext, number: number): void {
   for (const address of undo.wiped) tables.wipes.removeSync(versionKey(address, number));
   for (const address of undo.accounts) tables.accounts.removeSync(versionKey(address, number));
   for (const subject of undo.slots) tables.slots.removeSync(versionKey(subject, number));
-  for (const hash of undo.codes) tables.code.removeSync(hash);
-
-  const logs = readLogs(tables, number);
-  const hash = tables.canonical.getBinary(key);
-  if (logs === undefined || hash === undefined)
-    throw new StoreError('corrupt', `block ${number} is incomplete`);
-  const all = Array.from({ length: logs.length }, (_, index) => logs.log(index));
-  deleteRecent(tables, number, all, context.prefix);
-  for (let chunk = 0; chunk === 0 || chunk * logsPerChunk < all.length; chunk++) {
-    tables.logs.removeSync(logChunkKey(number, chunk));
-  }
-  for (const table of [tables.headers, tables.blocks, tables.receipts])
-    table.removeSync(blockKey(number, toHex(hash)));
-  tables.numbers.removeSync(hash);
-  for (const table of [tables.canonical, tables.undo, tables.diffs]) table.removeSync(key);
+  for (const hash of undo.codes) if (!tables.codePins.doesExist(hash)) tables.code.removeSync(hash);
+  deleteRecent(tables, number, deleteBlock(tables, number).logs, context.prefix);
+  tables.undo.removeSync(key);
+  tables.diffs.removeSync(key);
 }
 
 function pruneUndo(tables: Tables, settled: number): void {

@@ -2,7 +2,17 @@ import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
-import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks, StateEntry, Store } from '../interface.ts';
+import type {
+  AppendOptions,
+  BlockLogs,
+  BlockReceipts,
+  LogMatch,
+  LogQuery,
+  Marks,
+  Pin,
+  StateEntry,
+  Store,
+} from '../interface.ts';
 
 export interface MemoryStoreOptions {
   /** Blocks that can be taken off the head. */
@@ -20,7 +30,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
 class MemoryStore implements Store {
   readonly #undoWindow: number;
   readonly #meta = new Map<string, string>();
-  #chain: Outcome[] = [];
+  /** Every executed block; pruned ones are hidden, but still give their part of the state. */
+  #chain: readonly Outcome[] = [];
+  /** Prepended blocks below the first of `#chain`, without their diffs; pruned ones are hidden. */
+  #older: readonly Outcome[] = [];
+  #lowest = 0;
+  #anchor = 0;
+  #partial = false;
+  #pins = new Map<string, Pin>();
   #safe: BlockRef | undefined;
   #finalized: BlockRef | undefined;
   /** The highest block that was ever deeper than the undo window. */
@@ -38,35 +55,76 @@ class MemoryStore implements Store {
     this.#meta.set(name, value);
   }
 
-  async append(outcomes: readonly Outcome[]): Promise<void> {
-    const grown = [...this.#chain];
-    for (const outcome of outcomes) {
-      const parent = grown.at(-1);
-      if (parent && (outcome.number !== parent.number + 1 || outcome.parentHash !== parent.hash)) {
-        throw new StoreError(
-          'conflict',
-          `block ${outcome.number} does not follow ${parent.number} ${parent.hash}`,
-        );
-      }
-      if (outcome.logs.some((log) => outcome.receipts[log.transactionIndex] === undefined)) {
-        throw new StoreError('conflict', `block ${outcome.number} has a log without a receipt`);
-      }
-      grown.push(outcome);
+  async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
+    if (options.onto !== undefined) this.#checkRevert(options.onto);
+    const onto = options.onto ?? Number.POSITIVE_INFINITY;
+    const kept = this.#chain.filter(({ number }) => number <= onto);
+    checkLinks([...kept.slice(-1), ...outcomes]);
+    const first = outcomes[0];
+    if (options.pins !== undefined && this.#chain.length === 0 && first === undefined) {
+      throw new StoreError('conflict', 'an empty store has no anchor to pin values of');
     }
-    this.#chain = grown;
-    const head = grown.at(-1);
+    if (options.onto !== undefined) await this.revertTo(options.onto);
+    if (this.#chain.length === 0 && first !== undefined) {
+      this.#lowest = first.number;
+      this.#anchor = first.number;
+      this.#partial = options.partial ?? false;
+    }
+    this.#chain = [...kept, ...outcomes];
+    const head = outcomes.at(-1);
     if (head) this.#settled = Math.max(this.#settled, head.number - this.#undoWindow);
+    this.#pin(options.pins ?? []);
+  }
+
+  async prepend(outcomes: readonly Outcome[]): Promise<void> {
+    const lowest = this.#held()[0];
+    if (!lowest) throw new StoreError('conflict', 'cannot prepend to an empty store');
+    checkLinks([...outcomes, lowest]);
+    const executed = this.#chain[0]?.number ?? 0;
+    const older = outcomes.filter(({ number }) => number < executed).map(withoutDiff);
+    const again = new Set(older.map(({ number }) => number));
+    this.#older = [...this.#older.filter(({ number }) => !again.has(number)), ...older].sort(
+      (a, b) => a.number - b.number,
+    );
+    this.#lowest = outcomes[0]?.number ?? this.#lowest;
+  }
+
+  async pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void> {
+    const marks = this.marks();
+    if (marks?.anchor.number !== anchor.number || marks.anchor.hash !== anchor.hash) {
+      throw new StoreError('conflict', `block ${anchor.number} ${anchor.hash} is not the anchor`);
+    }
+    this.#pin(pins);
   }
 
   async revertTo(number: number): Promise<void> {
-    const marks = this.marks();
-    const undoable =
-      marks && number >= marks.anchor.number && number <= marks.head.number && number >= this.#settled;
-    if (!undoable) throw new StoreError('outOfRange', `cannot revert to block ${number}`);
+    const marks = this.#checkRevert(number);
     this.#chain = this.#chain.filter((outcome) => outcome.number <= number);
     const head = refOf(this.#outcome(number));
-    if (marks.safe.number > number) this.#safe = head;
-    if (marks.finalized.number > number) this.#finalized = head;
+    if (marks.safe && marks.safe.number > number) this.#safe = head;
+    if (marks.finalized && marks.finalized.number > number) this.#finalized = head;
+  }
+
+  async prune(below: number): Promise<boolean> {
+    const head = this.marks()?.head.number ?? Number.NEGATIVE_INFINITY;
+    if (below > head - this.#undoWindow) {
+      throw new StoreError('outOfRange', `cannot prune up to block ${below}: it can still be reverted`);
+    }
+    this.#lowest = Math.max(this.#lowest, below);
+    this.#anchor = Math.max(this.#anchor, below);
+    const lowest = refOf(this.#outcome(this.#lowest));
+    if (this.#safe && this.#safe.number < lowest.number) this.#safe = undefined;
+    if (this.#finalized && this.#finalized.number < lowest.number) this.#finalized = undefined;
+    return false;
+  }
+
+  async reset(): Promise<void> {
+    this.#chain = [];
+    this.#older = [];
+    this.#pins = new Map();
+    this.#safe = undefined;
+    this.#finalized = undefined;
+    this.#settled = -1;
   }
 
   async mark(moved: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
@@ -80,19 +138,23 @@ class MemoryStore implements Store {
   }
 
   marks(): Marks | undefined {
-    const first = this.#chain[0];
-    const last = this.#chain.at(-1);
-    if (!first || !last) return undefined;
-    const anchor = refOf(first);
-    return { anchor, head: refOf(last), safe: this.#safe ?? anchor, finalized: this.#finalized ?? anchor };
+    const head = this.#chain.at(-1);
+    if (!head) return undefined;
+    return {
+      lowest: refOf(this.#outcome(this.#lowest)),
+      anchor: refOf(this.#outcome(this.#anchor)),
+      head: refOf(head),
+      safe: this.#safe,
+      finalized: this.#finalized,
+    };
   }
 
   canonicalHash(number: number): Hex | undefined {
-    return this.#chain.find((outcome) => outcome.number === number)?.hash;
+    return this.#held().find((outcome) => outcome.number === number)?.hash;
   }
 
   numberOf(hash: Hex): number | undefined {
-    return this.#chain.find((outcome) => outcome.hash === hash)?.number;
+    return this.#held().find((outcome) => outcome.hash === hash)?.number;
   }
 
   header(ref: BlockRef): Uint8Array | undefined {
@@ -121,11 +183,11 @@ class MemoryStore implements Store {
   async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, undefined> {
     if (from > to) return;
     const marks = this.marks();
-    if (!marks || from < marks.anchor.number || to > marks.head.number) {
+    if (!marks || from < marks.lowest.number || to > marks.head.number) {
       throw new StoreError('outOfRange', `blocks ${from} to ${to} not available`);
     }
-    // `#chain` is replaced, never changed: this list is one snapshot.
-    for (const outcome of this.#chain) {
+    // A list of its own: this is one snapshot.
+    for (const outcome of this.#held()) {
       if (outcome.number < from || outcome.number > to) continue;
       const indexes = outcome.logs.flatMap((log, index) => {
         const addressFits = query.addresses.length === 0 || includes(query.addresses, log.address);
@@ -139,23 +201,30 @@ class MemoryStore implements Store {
     }
   }
 
-  loadState(keys: readonly StateKey[], number: number): (Uint8Array | undefined)[] {
-    this.#outcome(number);
-    const absent = this.#chain[0]?.number === 0 ? new Uint8Array(0) : undefined;
-    const newestFirst = this.#chain.filter((outcome) => outcome.number <= number).reverse();
-    return keys.map((key) => valueIn(newestFirst, this.#chain, key) ?? absent);
+  loadState(keys: readonly StateKey[], number: number, of?: BlockRef): (Uint8Array | undefined)[] {
+    this.#checkState(number);
+    if (of && this.canonicalHash(of.number) !== of.hash) {
+      throw new StoreError('reorganised', `block ${of.number} ${of.hash} is not canonical`);
+    }
+    const newestFirst = [...this.#older, ...this.#chain].filter((block) => block.number <= number).reverse();
+    return keys.map((key) => {
+      const known = valueIn(newestFirst, this.#chain, key) ?? this.#pins.get(nameOf(key))?.value;
+      if (known !== undefined) return known;
+      if (key.kind === 'blockHash' && key.number < this.#lowest) return undefined;
+      return this.#partial ? undefined : new Uint8Array(0);
+    });
   }
 
   async *scanState(number: number): AsyncGenerator<StateEntry, void, undefined> {
-    this.#outcome(number);
-    const keys = new Map<string, StateKey & { readonly kind: 'account' | 'slot' }>();
+    this.#checkState(number);
+    const keys = new Map<string, StateKey>([...this.#pins].map(([name, { key }]) => [name, key]));
+    const add = (key: StateKey): unknown => keys.set(nameOf(key), key);
     for (const { diff } of this.#chain) {
-      for (const [address] of diff.accounts) keys.set(toHex(address), { kind: 'account', address });
-      for (const [address, slot] of diff.slots) {
-        keys.set(toHex(address) + toHex(slot).slice(2), { kind: 'slot', address, slot });
-      }
+      for (const [address] of diff.accounts) add({ kind: 'account', address });
+      for (const [address, slot] of diff.slots) add({ kind: 'slot', address, slot });
     }
     for (const [, key] of [...keys].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      if (key.kind !== 'account' && key.kind !== 'slot') continue;
       const [value] = this.loadState([key], number);
       if (value !== undefined && value.length > 0) yield { ...key, value };
     }
@@ -163,14 +232,72 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
+  /** The blocks that can be seen, ascending. */
+  #held(): Outcome[] {
+    return [...this.#older, ...this.#chain].filter(({ number }) => number >= this.#lowest);
+  }
+
   #find(ref: BlockRef): Outcome | undefined {
-    return this.#chain.find((outcome) => outcome.number === ref.number && outcome.hash === ref.hash);
+    return this.#held().find((outcome) => outcome.number === ref.number && outcome.hash === ref.hash);
   }
 
   #outcome(number: number): Outcome {
-    const outcome = this.#chain.find((candidate) => candidate.number === number);
+    const outcome = this.#held().find((candidate) => candidate.number === number);
     if (!outcome) throw new StoreError('outOfRange', `block ${number} not available`);
     return outcome;
+  }
+
+  #checkState(number: number): void {
+    this.#outcome(number);
+    if (number < this.#anchor) throw new StoreError('outOfRange', `state of block ${number} not available`);
+  }
+
+  #checkRevert(number: number): Marks {
+    const marks = this.marks();
+    const undoable =
+      marks && number >= marks.anchor.number && number <= marks.head.number && number >= this.#settled;
+    if (!undoable) throw new StoreError('outOfRange', `cannot revert to block ${number}`);
+    return marks;
+  }
+
+  #pin(pins: readonly Pin[]): void {
+    for (const pin of pins) {
+      // Code may be known from a block that is reverted later.
+      const known = this.#partial && pin.key.kind === 'code' ? [] : this.loadState([pin.key], this.#anchor);
+      const name = nameOf(pin.key);
+      if (known[0] === undefined && !this.#pins.has(name)) this.#pins.set(name, pin);
+    }
+  }
+}
+
+/** Refuses blocks that do not follow each other. */
+function checkLinks(outcomes: readonly Outcome[]): void {
+  let parent: Outcome | undefined;
+  for (const outcome of outcomes) {
+    if (parent && (outcome.number !== parent.number + 1 || outcome.parentHash !== parent.hash)) {
+      throw new StoreError(
+        'conflict',
+        `block ${outcome.number} does not follow ${parent.number} ${parent.hash}`,
+      );
+    }
+    if (outcome.logs.some((log) => outcome.receipts[log.transactionIndex] === undefined)) {
+      throw new StoreError('conflict', `block ${outcome.number} has a log without a receipt`);
+    }
+    parent = outcome;
+  }
+}
+
+/** A name for a key; an account's sorts before those of its slots. */
+function nameOf(key: StateKey): string {
+  switch (key.kind) {
+    case 'account':
+      return toHex(key.address);
+    case 'slot':
+      return toHex(key.address) + toHex(key.slot).slice(2);
+    case 'code':
+      return `code ${toHex(key.hash)}`;
+    case 'blockHash':
+      return `block ${key.number}`;
   }
 }
 
@@ -218,6 +345,10 @@ function logsOf(outcome: Outcome): BlockLogs {
       return receipt.transactionHash;
     },
   };
+}
+
+function withoutDiff(outcome: Outcome): Outcome {
+  return { ...outcome, diff: { wiped: [], accounts: [], slots: [], codes: [] } };
 }
 
 function refOf({ number, hash }: Outcome): BlockRef {

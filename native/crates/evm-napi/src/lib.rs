@@ -1,6 +1,8 @@
 //! The addon: casts between JavaScript and the core, and nothing else. Strings go in and come out because they
 //! cross faster than buffers; every function turns a panic into an exception.
 
+pub mod upstream;
+
 use chain_query_evm as core;
 use core::{CallOptions, CallRequest, CallResult, Chain, ChainOptions, Execution, HotLimits, Lane, Missing, Read};
 use napi::bindgen_prelude::{Buffer, Env, Object};

@@ -4,24 +4,22 @@ use crate::chain::Chain;
 use crate::commitment::Commitment;
 use crate::db::{Guess, ViewDb};
 use crate::diff::Diff;
-use crate::error::{Error, malformed};
+use crate::error::Error;
 use crate::key::{Missing, MissingSet};
 use crate::meter::Meter;
-use crate::outcome::{Extra, Outcome, ReceiptRecord, Status};
+use crate::outcome::Outcome;
 use crate::spec::{ChainSpec, Stack};
-use crate::transaction::{StackReceipt, StackTransaction, blob_extras, l1_extras, signatures_are_canonical};
+use crate::transaction::{StackReceipt, StackTransaction, l1_extras};
+use crate::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
 use crate::view::View;
-use alloy_consensus::transaction::Recovered;
-use alloy_consensus::{Block, Eip658Value, Header, TxEnvelope, TxReceipt, proofs};
-use alloy_eips::eip2718::WithEncoded;
+use alloy_consensus::{Block, Header, TxEnvelope};
 use alloy_evm::block::{BlockExecutionError, BlockExecutionResult, BlockExecutor, BlockExecutorFactory, TxResult};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutorFactory, EthEvmFactory};
 use alloy_evm::{Evm, EvmEnv, EvmFactory, FromRecoveredTx, FromTxWithEncoded};
 use alloy_op_evm::block::OpAlloyReceiptBuilder;
 use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutorFactory, OpEvmFactory, OpTx};
-use alloy_primitives::{B256, Bloom, Bytes, U256};
-use alloy_rlp::Decodable;
+use alloy_primitives::Bytes;
 use op_alloy_consensus::{L2_TO_L1_MESSAGE_PASSER_ADDRESS, OpTxEnvelope};
 use revm::database::State;
 use revm::database::states::bundle_state::BundleRetention;
@@ -94,18 +92,6 @@ fn spec_of(chain: &Chain) -> Arc<ChainSpec> {
     Arc::clone(chain.spec())
 }
 
-/// Only the one right encoding is taken: alloy reads some others too, and the bytes are stored and read elsewhere.
-fn decode<T: StackTransaction>(rlp: &[u8]) -> Result<Block<T>, Error> {
-    let block = Block::<T>::decode(&mut &*rlp).map_err(|why| malformed("block", why))?;
-    if alloy_rlp::encode(&block) == rlp {
-        Ok(block)
-    } else {
-        Err(malformed("block", "its encoding is not canonical"))
-    }
-}
-
-type Sent<T> = WithEncoded<Recovered<T>>;
-
 #[expect(clippy::too_many_arguments, reason = "the parts that differ between the stacks, handed in once")]
 fn run_block<'a, F>(
     spec: &ChainSpec,
@@ -148,7 +134,7 @@ where
 
     state.merge_transitions(BundleRetention::PlainState);
     let diff = Diff::from_bundle(&state.take_bundle());
-    let raw: Vec<Vec<u8>> = sent.iter().map(|tx| tx.encoded_bytes().to_vec()).collect();
+    let raw: Vec<&[u8]> = sent.iter().map(|tx| tx.encoded_bytes().as_ref()).collect();
     let l1 = match spec.stack {
         Stack::Op => l1_extras(spec, header, &mut state, &raw)
             .map_err(|why| invalid(header, format!("its L1 attributes cannot be read: {why}")))?,
@@ -203,26 +189,7 @@ fn check_body<T: StackTransaction>(spec: &ChainSpec, view: &View, block: &Block<
     if header.timestamp < view.header().timestamp {
         return Err(invalid(header, "its timestamp is before its parent's"));
     }
-    let root = proofs::calculate_transaction_root(&block.body.transactions);
-    same(header, "transactions root", header.transactions_root, root)?;
-    let ommers = proofs::calculate_ommers_root(&block.body.ommers);
-    same(header, "ommers hash", header.ommers_hash, ommers)?;
-    if !spec.withdrawals_root_is_storage(header.timestamp) {
-        let root = block.body.withdrawals.as_ref().map(|list| proofs::calculate_withdrawals_root(list));
-        same(header, "withdrawals root", header.withdrawals_root, root)?;
-    }
-    Ok(())
-}
-
-fn recover<T: StackTransaction>(spec: &ChainSpec, block: &Block<T>) -> Result<Vec<Sent<T>>, Error> {
-    let canonical = signatures_are_canonical(spec, block.header.number);
-    let list = block.body.transactions.iter().enumerate().map(|(index, tx)| {
-        let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
-        let signer = signer
-            .map_err(|why| invalid(&block.header, format!("transaction {index} has no valid signature: {why}")))?;
-        Ok(WithEncoded::new(tx.encoded_2718().into(), Recovered::new_unchecked(T::clone(tx), signer)))
-    });
-    list.collect()
+    check_contents(spec, block)
 }
 
 /// A finished run.
@@ -314,13 +281,6 @@ fn check_state(spec: &ChainSpec, header: &Header, diff: &Diff, commitment: &mut 
     Ok(())
 }
 
-fn commit_receipts<R: StackReceipt>(spec: &ChainSpec, header: &Header, receipts: &[R]) -> (B256, Bloom) {
-    let committed: Vec<R> = receipts.iter().map(|receipt| receipt.for_root(spec, header)).collect();
-    let root =
-        alloy_trie::root::ordered_trie_root_with_encoder(&committed, |receipt, out| receipt.encode_2718(out));
-    (root, receipts.iter().fold(Bloom::ZERO, |all, receipt| all | receipt.bloom()))
-}
-
 fn check_result<R: StackReceipt>(
     spec: &ChainSpec,
     header: &Header,
@@ -339,55 +299,4 @@ fn check_result<R: StackReceipt>(
         }
     }
     Ok(())
-}
-
-fn records<T: StackTransaction>(
-    spec: &ChainSpec,
-    header: &Header,
-    sent: &[Sent<T>],
-    receipts: &[T::Receipt],
-    mut l1: Vec<Vec<(Extra, U256)>>,
-) -> Vec<ReceiptRecord> {
-    let mut before = 0;
-    let list = sent.iter().zip(receipts).enumerate().map(|(index, (tx, receipt))| {
-        let (tx, from) = (tx.value().inner(), tx.value().signer());
-        let nonce = receipt.deposit_nonce().unwrap_or_else(|| tx.nonce());
-        let mut extras = blob_extras(spec, header, tx);
-        extras.extend(receipt.deposit_nonce().map(|nonce| (Extra::DepositNonce, U256::from(nonce))));
-        extras
-            .extend(receipt.deposit_version().map(|version| (Extra::DepositReceiptVersion, U256::from(version))));
-        extras.append(&mut l1[index]);
-        let cumulative = receipt.cumulative_gas_used();
-        let gas_used = cumulative - before;
-        before = cumulative;
-        ReceiptRecord {
-            transaction_hash: tx.trie_hash(),
-            kind: tx.ty(),
-            from,
-            to: tx.to(),
-            contract_address: tx.is_create().then(|| from.create(nonce)),
-            status: match receipt.status_or_post_state() {
-                Eip658Value::Eip658(done) => Status::Code(done),
-                Eip658Value::PostState(root) => Status::Root(root),
-            },
-            gas_used,
-            cumulative_gas_used: cumulative,
-            effective_gas_price: tx.effective_gas_price(header.base_fee_per_gas),
-            bloom: receipt.bloom(),
-            extras,
-            logs: receipt.logs().to_vec(),
-        }
-    });
-    list.collect()
-}
-
-fn same<T: PartialEq + std::fmt::Debug>(header: &Header, what: &str, said: T, found: T) -> Result<(), Error> {
-    if said == found {
-        return Ok(());
-    }
-    Err(invalid(header, format!("its header says {what} {said:?}, executing it gives {found:?}")))
-}
-
-fn invalid(header: &Header, why: impl std::fmt::Display) -> Error {
-    Error::InvalidBlock(format!("block {} {}: {why}", header.number, header.hash_slow()))
 }

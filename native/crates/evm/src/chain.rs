@@ -6,6 +6,7 @@ use crate::db::bytecode;
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::hot::{HotLimits, HotState};
+use crate::loaded::{Task, WorkingSet};
 use crate::outcome::Outcome;
 use crate::pool::Pool;
 use crate::spec::ChainSpec;
@@ -30,6 +31,7 @@ pub struct Chain {
     spec: Arc<ChainSpec>,
     options: ChainOptions,
     hot: HotState,
+    working: WorkingSet,
     pool: Pool,
     commitment: Mutex<Option<Commitment>>,
 }
@@ -41,6 +43,7 @@ impl Chain {
             spec: Arc::new(spec),
             options,
             hot: HotState::new(options.hot),
+            working: WorkingSet::default(),
             pool: Pool::start(options.pool_threads, options.pool_queue)?,
             commitment: Mutex::new(None),
         })
@@ -62,24 +65,31 @@ impl Chain {
         &self.hot
     }
 
+    pub(crate) const fn working(&self) -> &WorkingSet {
+        &self.working
+    }
+
     /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.
     pub fn open(&self, header: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
         self.hot.open(header.hash_slow(), header);
+        self.working.end();
         Ok(())
     }
 
     /// Makes a block that was executed elsewhere or earlier the head.
     pub fn apply(&self, header: &[u8], diff: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
-        self.hot.apply(header.hash_slow(), header, Diff::decode(diff)?)
+        self.hot.apply(header.hash_slow(), header, Diff::decode(diff)?)?;
+        self.working.end();
+        Ok(())
     }
 
     /// Executes a block (RLP) on the head, verifies it and makes it the head.
     pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
-        let view = Arc::new(View::of_head(Arc::clone(self))?);
+        let view = self.begin(block)?;
         let mut commitment = self.commitment.lock().unwrap_or_else(PoisonError::into_inner);
-        let execution = block::execute(self, &view, block, Check::Compare(&mut commitment));
+        let execution = self.end(block::execute(self, &view, block, Check::Compare(&mut commitment)));
         if let Ok(Execution::Done(outcome)) = &execution {
             self.hot.apply(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
         }
@@ -89,8 +99,25 @@ impl Chain {
     /// Executes a block whose results are not known yet (RLP) on the head and writes them into its header: gas
     /// used, receipts root and bloom. The head stays where it is.
     pub fn seal(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
-        let view = Arc::new(View::of_head(Arc::clone(self))?);
-        block::execute(self, &view, block, Check::Fill)
+        let view = self.begin(block)?;
+        self.end(block::execute(self, &view, block, Check::Fill))
+    }
+
+    /// The head to execute a block on, with what was provided for that block before.
+    fn begin(self: &Arc<Self>, block: &[u8]) -> Result<Arc<View>, Error> {
+        let generation = self.hot.generation();
+        let view = View::of_head(Arc::clone(self))?;
+        let block = read_header(block)?.hash_slow();
+        self.working.begin(Task { generation, head: view.hash(), block });
+        Ok(Arc::new(view))
+    }
+
+    /// A block that was executed or refused needs nothing any more.
+    fn end(&self, execution: Result<Execution, Error>) -> Result<Execution, Error> {
+        if !matches!(execution, Ok(Execution::Missing(_))) {
+            self.working.end();
+        }
+        execution
     }
 
     /// A view of the head, to provide what `execute` lacked.
@@ -101,7 +128,9 @@ impl Chain {
     /// Takes off every block above `number`. The complete state must be loaded again after it.
     pub fn revert_to(&self, number: u64) -> Result<(), Error> {
         self.set_commitment(None);
-        self.hot.revert_to(number)
+        self.hot.revert_to(number)?;
+        self.working.end();
+        Ok(())
     }
 
     /// Keeps the complete state, so that state roots are verified; `None` stops that.
@@ -118,6 +147,7 @@ impl Chain {
     /// Begins hot state at the genesis block with all of its state.
     pub fn start_at_genesis(&self, outcome: &Outcome) -> Result<(), Error> {
         self.hot.open(outcome.hash, outcome.header.clone());
+        self.working.end();
         for (address, account) in &outcome.diff.accounts {
             self.hot.put_account(*address, *account);
         }

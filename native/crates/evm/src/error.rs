@@ -9,6 +9,8 @@ pub enum Error {
     Unsupported(String),
     /// A block does not fit on the head, or its contents do not match its header.
     InvalidBlock(String),
+    /// A proof does not show what it is said to show.
+    InvalidProof(String),
     /// The block asked for is not held (any more).
     Unavailable(String),
 }
@@ -19,6 +21,7 @@ impl fmt::Display for Error {
             Self::Malformed(text)
             | Self::Unsupported(text)
             | Self::InvalidBlock(text)
+            | Self::InvalidProof(text)
             | Self::Unavailable(text) => f.write_str(text),
         }
     }
@@ -33,6 +36,7 @@ impl Error {
             Self::Malformed(_) => "malformed",
             Self::Unsupported(_) => "unsupported",
             Self::InvalidBlock(_) => "invalid-block",
+            Self::InvalidProof(_) => "invalid-proof",
             Self::Unavailable(_) => "unavailable",
         }
     }

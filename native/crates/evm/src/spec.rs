@@ -1,6 +1,7 @@
 //! Fork rules of a chain, from a genesis config or a preset.
 
 use crate::error::Error;
+use crate::preset::preset;
 use alloy_consensus::{BlockHeader, Header};
 use alloy_eips::eip7840::BlobParams;
 use alloy_eips::eip7892::BlobScheduleBlobParams;
@@ -49,20 +50,15 @@ const OP_FORK_FIELDS: [(OpHardfork, &str); 11] = [
 impl ChainSpec {
     /// Reads a chain by preset name or from the `config` object of a genesis file.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        match text {
-            "ethereum" => Ok(Self::ethereum()),
-            "op-mainnet" => Ok(Self::op(10, &OpChainHardforks::op_mainnet())),
-            "base" => Ok(Self::op(8453, &OpChainHardforks::base_mainnet())),
-            "base-sepolia" => Ok(Self::op(84532, &OpChainHardforks::base_sepolia())),
-            _ => {
-                let config: ChainConfig =
-                    serde_json::from_str(text).map_err(|why| Error::Malformed(format!("chain config: {why}")))?;
-                Self::from_config(&config)
-            }
+        if let Some(known) = preset(text) {
+            return known;
         }
+        let config: ChainConfig =
+            serde_json::from_str(text).map_err(|why| Error::Malformed(format!("chain config: {why}")))?;
+        Self::from_config(&config)
     }
 
-    fn ethereum() -> Self {
+    pub(crate) fn ethereum() -> Self {
         let forks = EthereumChainHardforks::mainnet();
         let deposit = alloy_eips::eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS;
         let mut blobs = BlobScheduleBlobParams::mainnet();
@@ -83,7 +79,7 @@ impl ChainSpec {
         }
     }
 
-    fn op(chain_id: u64, forks: &OpChainHardforks) -> Self {
+    pub(crate) fn op(chain_id: u64, forks: &OpChainHardforks) -> Self {
         let op_forks = OP_FORK_FIELDS.iter().map(|(fork, _)| (*fork, forks.op_fork_activation(*fork))).collect();
         // Up to Osaka: alloy-op-hardforks panics when it is asked for a fork younger than itself.
         let known = EthereumHardfork::VARIANTS.iter().take_while(|fork| **fork != EthereumHardfork::Bpo1);

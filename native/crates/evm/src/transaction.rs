@@ -13,11 +13,23 @@ use alloy_primitives::{B256, Log, U256};
 use alloy_rlp::Decodable;
 use op_alloy_consensus::{OpReceiptEnvelope, OpTxEnvelope};
 use op_revm::L1BlockInfo;
+use op_revm::transaction::estimate_tx_compressed_size;
 use revm::Database;
+use serde::de::DeserializeOwned;
+
+/// Type of deposit transactions.
+pub(crate) const DEPOSIT: u8 = 0x7e;
 
 /// A transaction of one stack.
 pub(crate) trait StackTransaction:
-    Clone + Transaction + TransactionEnvelope + SignerRecoverable + Encodable2718 + Decodable + alloy_rlp::Encodable
+    Clone
+    + Transaction
+    + TransactionEnvelope
+    + SignerRecoverable
+    + Encodable2718
+    + Decodable
+    + alloy_rlp::Encodable
+    + DeserializeOwned
 {
     type Receipt: StackReceipt;
 }
@@ -31,7 +43,7 @@ impl StackTransaction for OpTxEnvelope {
 }
 
 /// A receipt of one stack.
-pub(crate) trait StackReceipt: TxReceipt<Log = Log> + Encodable2718 + Clone {
+pub(crate) trait StackReceipt: TxReceipt<Log = Log> + Encodable2718 + Clone + DeserializeOwned {
     /// Writes the state root that receipts before Byzantium hold in place of a status.
     fn set_root(&mut self, root: B256);
     /// What the receipts root is computed from, where it is not the receipt itself.
@@ -100,9 +112,8 @@ pub(crate) fn l1_extras<DB: Database>(
     spec: &ChainSpec,
     header: &Header,
     db: &mut DB,
-    transactions: &[Vec<u8>],
+    transactions: &[&[u8]],
 ) -> Result<Vec<Vec<(Extra, U256)>>, DB::Error> {
-    const DEPOSIT: u8 = 0x7e;
     let fork = alloy_op_evm::spec(spec, header);
     let info = L1BlockInfo::try_fetch(db, U256::from(header.number), fork)?;
     let ecotone = spec.is_ecotone_active_at_timestamp(header.timestamp) && !info.empty_ecotone_scalars;
@@ -128,7 +139,12 @@ pub(crate) fn l1_extras<DB: Database>(
         }
         extras.extend(info.operator_fee_scalar.map(|value| (Extra::OperatorFeeScalar, value)));
         extras.extend(info.operator_fee_constant.map(|value| (Extra::OperatorFeeConstant, value)));
-        extras.extend(info.da_footprint_gas_scalar.map(|value| (Extra::DaFootprintGasScalar, U256::from(value))));
+        if let Some(scalar) = info.da_footprint_gas_scalar {
+            extras.push((Extra::DaFootprintGasScalar, U256::from(scalar)));
+            // From Jovian on this field holds the transaction's DA footprint.
+            let size = estimate_tx_compressed_size(raw) / 1_000_000;
+            extras.push((Extra::BlobGasUsed, U256::from(size.saturating_mul(u64::from(scalar)))));
+        }
         extras
     });
     Ok(list.collect())

@@ -6,8 +6,8 @@ use crate::diff::{Account, decode_account, decode_slot};
 use crate::error::{Error, malformed};
 use crate::hot::{read, write};
 use crate::key::{Key, Missing};
+use crate::loaded::Loaded;
 use alloy_consensus::Header;
-use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
 use revm::bytecode::Bytecode;
@@ -43,15 +43,10 @@ pub struct View {
 enum Source {
     /// A block of the window.
     Hot,
+    /// The head, with what was provided for the block executed on it.
+    Head,
     /// An older block: only what was loaded for it.
     Loaded(RwLock<Loaded>),
-}
-
-#[derive(Debug, Default)]
-struct Loaded {
-    accounts: HashMap<Address, Option<Account>>,
-    slots: HashMap<(Address, B256), U256>,
-    hashes: HashMap<u64, B256>,
 }
 
 impl View {
@@ -64,11 +59,11 @@ impl View {
         Ok(Self { chain, number: header.number, hash, header, source })
     }
 
-    /// A view of the head of hot state.
+    /// A view of the head of hot state, to execute a block on.
     pub(crate) fn of_head(chain: Arc<Chain>) -> Result<Self, Error> {
         let head = chain.hot().head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
         let (number, hash, header) = (head.header.number, head.hash, head.header.clone());
-        Ok(Self { chain, number, hash, header, source: Source::Hot })
+        Ok(Self { chain, number, hash, header, source: Source::Head })
     }
 
     pub const fn number(&self) -> u64 {
@@ -89,7 +84,7 @@ impl View {
 
     /// Whether this view reads the window of recent blocks.
     pub const fn is_hot(&self) -> bool {
-        matches!(self.source, Source::Hot)
+        matches!(self.source, Source::Hot | Source::Head)
     }
 
     /// Begins a run; `None` when the block is not in the window any more.
@@ -115,21 +110,21 @@ impl View {
     }
 
     pub(crate) fn find_account(&self, address: Address) -> Option<Option<Account>> {
-        match &self.source {
-            Source::Hot => self.chain.hot().account(address, self.number),
-            Source::Loaded(loaded) => read(loaded).accounts.get(&address).copied(),
-        }
+        self.find(
+            || self.chain.hot().account(address, self.number),
+            |loaded| loaded.accounts.get(&address).copied(),
+        )
     }
 
     pub(crate) fn find_slot(&self, address: Address, slot: B256) -> Option<U256> {
-        match &self.source {
-            Source::Hot => self.chain.hot().slot(address, slot, self.number),
-            Source::Loaded(loaded) => read(loaded).slots.get(&(address, slot)).copied(),
-        }
+        self.find(
+            || self.chain.hot().slot(address, slot, self.number),
+            |loaded| loaded.slots.get(&(address, slot)).copied(),
+        )
     }
 
     pub(crate) fn find_code(&self, hash: &B256) -> Option<Bytecode> {
-        self.chain.hot().code(hash)
+        self.chain.hot().code(hash).or_else(|| self.find(|| None, |loaded| loaded.codes.get(hash).cloned()))
     }
 
     pub(crate) fn find_hash(&self, number: u64) -> Option<B256> {
@@ -139,9 +134,17 @@ impl View {
         if number == self.number {
             return Some(self.hash);
         }
+        self.find(|| self.chain.hot().hash(number), |loaded| loaded.hashes.get(&number).copied())
+    }
+
+    fn find<T>(&self, hot: impl FnOnce() -> Option<T>, loaded: impl FnOnce(&Loaded) -> Option<T>) -> Option<T> {
         match &self.source {
-            Source::Hot => self.chain.hot().hash(number),
-            Source::Loaded(loaded) => read(loaded).hashes.get(&number).copied(),
+            Source::Hot => hot(),
+            // Hot state first: what it knows, a wipe included, is newer than what was provided as of its start.
+            Source::Head => {
+                hot().or_else(|| self.chain.working().find(self.chain.hot().generation(), self.hash, loaded))
+            }
+            Source::Loaded(own) => loaded(&read(own)),
         }
     }
 
@@ -182,7 +185,11 @@ impl View {
                     if alloy_primitives::keccak256(&code) != *hash {
                         return Err(malformed("loaded code", format!("it does not hash to {hash}")));
                     }
-                    hot.put_code(*hash, bytecode(code));
+                    let code = bytecode(code);
+                    hot.put_code(*hash, code.clone());
+                    self.work(|loaded| {
+                        loaded.codes.insert(*hash, code);
+                    });
                 }
                 _ if !current => {}
                 Key::Account(address) => self.put_account(*address, decode_account(value)?),
@@ -196,39 +203,52 @@ impl View {
         Ok(())
     }
 
-    fn put_hash(&self, number: u64, hash: B256) {
-        match &self.source {
-            Source::Hot => self.chain.hot().put_hash(number, hash),
-            Source::Loaded(loaded) => {
-                write(loaded).hashes.insert(number, hash);
-            }
+    /// Keeps a value for the block being executed, if this view is what it is executed on.
+    fn work(&self, add: impl FnOnce(&mut Loaded)) {
+        if matches!(self.source, Source::Head) {
+            self.chain.working().add(self.chain.hot().generation(), self.hash, add);
         }
+    }
+
+    fn put_hash(&self, number: u64, hash: B256) {
+        if let Source::Loaded(loaded) = &self.source {
+            write(loaded).hashes.insert(number, hash);
+            return;
+        }
+        self.chain.hot().put_hash(number, hash);
+        self.work(|loaded| {
+            loaded.hashes.insert(number, hash);
+        });
     }
 
     fn put_account(&self, address: Address, account: Option<Account>) {
-        match &self.source {
-            Source::Hot => self.chain.hot().put_account(address, account),
-            Source::Loaded(loaded) => {
-                let mut loaded = write(loaded);
-                if loaded.accounts.len() >= self.chain.options().view_entries {
-                    loaded.accounts.clear();
-                }
-                loaded.accounts.insert(address, account);
+        if let Source::Loaded(loaded) = &self.source {
+            let mut loaded = write(loaded);
+            if loaded.accounts.len() >= self.chain.options().view_entries {
+                loaded.accounts.clear();
             }
+            loaded.accounts.insert(address, account);
+            return;
         }
+        self.chain.hot().put_account(address, account);
+        self.work(|loaded| {
+            loaded.accounts.insert(address, account);
+        });
     }
 
     fn put_slot(&self, address: Address, slot: B256, value: U256) {
-        match &self.source {
-            Source::Hot => self.chain.hot().put_slot(address, slot, value),
-            Source::Loaded(loaded) => {
-                let mut loaded = write(loaded);
-                if loaded.slots.len() >= self.chain.options().view_entries {
-                    loaded.slots.clear();
-                }
-                loaded.slots.insert((address, slot), value);
+        if let Source::Loaded(loaded) = &self.source {
+            let mut loaded = write(loaded);
+            if loaded.slots.len() >= self.chain.options().view_entries {
+                loaded.slots.clear();
             }
+            loaded.slots.insert((address, slot), value);
+            return;
         }
+        self.chain.hot().put_slot(address, slot, value);
+        self.work(|loaded| {
+            loaded.slots.insert((address, slot), value);
+        });
     }
 }
 

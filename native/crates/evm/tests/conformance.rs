@@ -6,34 +6,16 @@
 mod support;
 
 use alloy_consensus::{Block, BlockBody, TxEnvelope, proofs};
-use alloy_primitives::map::HashMap;
-use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
-use chain_query_evm::{Account, Chain, Commitment, Diff, Error, Execution, Key, Missing, Outcome, genesis_block};
+use chain_query_evm::{
+    Chain, ChainOptions, Commitment, Diff, Error, Execution, HotLimits, Outcome, block_from_json, genesis_block,
+    outcome_from_json,
+};
 use std::sync::Arc;
-use support::{Random, options, shared};
-
-struct Fixture {
-    genesis: String,
-    blocks: Vec<Vec<u8>>,
-}
-
-fn fixture() -> Fixture {
-    let genesis = std::fs::read_to_string(shared("conformance/genesis.json")).unwrap();
-    let file = std::fs::read(shared("conformance/chain.rlp")).unwrap();
-    let mut blocks = Vec::new();
-    let mut rest = file.as_slice();
-    while !rest.is_empty() {
-        let before = rest;
-        Block::<TxEnvelope>::decode(&mut rest).unwrap();
-        blocks.push(before[..before.len() - rest.len()].to_vec());
-    }
-    assert_eq!(blocks.len(), 54);
-    Fixture { genesis, blocks }
-}
+use support::{Conformance, Full, Random, block_json, conformance, options, receipts_json};
 
 /// A chain with the complete state of its genesis block.
-fn start(fixture: &Fixture) -> (Arc<Chain>, Outcome) {
+fn start(fixture: &Conformance) -> (Arc<Chain>, Outcome) {
     let (spec, outcome, commitment) = genesis_block(&fixture.genesis).unwrap();
     let chain = Arc::new(Chain::new(spec, options()).unwrap());
     chain.start_at_genesis(&outcome).unwrap();
@@ -55,7 +37,7 @@ fn execute(chain: &Arc<Chain>, block: &[u8]) -> Result<Outcome, Error> {
 }
 
 /// The complete state after some blocks.
-fn commitment_after(genesis: &Fixture, outcomes: &[Outcome]) -> Commitment {
+fn commitment_after(genesis: &Conformance, outcomes: &[Outcome]) -> Commitment {
     let (_, _, mut commitment) = genesis_block(&genesis.genesis).unwrap();
     for outcome in outcomes {
         commitment.apply(&outcome.diff);
@@ -66,7 +48,7 @@ fn commitment_after(genesis: &Fixture, outcomes: &[Outcome]) -> Commitment {
 #[test]
 fn blocks_taken_back_execute_to_the_same() {
     let mut random = Random::from_env();
-    let fixture = fixture();
+    let fixture = conformance();
     let (chain, _) = start(&fixture);
     let mut outcomes: Vec<Outcome> = fixture.blocks.iter().map(|block| execute(&chain, block).unwrap()).collect();
     for _ in 0..12 {
@@ -118,7 +100,7 @@ fn a_damaged_block_is_refused_and_named() {
         ("does not follow", |block| block.header.parent_hash[0] ^= 1),
         ("ommers hash", |block| block.header.ommers_hash[0] ^= 1),
     ];
-    let fixture = fixture();
+    let fixture = conformance();
     let (chain, _) = start(&fixture);
     let mut outcomes = Vec::new();
     let mut refused = 0;
@@ -143,8 +125,28 @@ fn a_damaged_block_is_refused_and_named() {
 }
 
 #[test]
+fn blocks_and_receipts_come_back_from_json() {
+    let fixture = conformance();
+    let (chain, _) = start(&fixture);
+    let mut read = 0;
+    for block in &fixture.blocks {
+        let mut executed = execute(&chain, block).unwrap();
+        let json = block_json::<TxEnvelope>(block);
+        let receipts = receipts_json(&executed).to_string();
+        let again = outcome_from_json(chain.spec(), block, &receipts).unwrap();
+        executed.diff = Diff::default();
+        assert_eq!(again.encode(), executed.encode(), "block {}", executed.header.number);
+        if json["uncles"].as_array().unwrap().is_empty() {
+            assert_eq!(block_from_json(chain.spec(), &json.to_string()).unwrap(), *block);
+            read += 1;
+        }
+    }
+    assert_eq!(read, 36, "the others have uncles");
+}
+
+#[test]
 fn a_damaged_transaction_is_refused() {
-    let fixture = fixture();
+    let fixture = conformance();
     let (chain, _) = start(&fixture);
     let mut random = Random::from_env();
     let mut refused = 0;
@@ -169,7 +171,7 @@ fn a_damaged_transaction_is_refused() {
 
 #[test]
 fn random_bytes_are_no_block() {
-    let fixture = fixture();
+    let fixture = conformance();
     let (chain, _) = start(&fixture);
     let mut random = Random::from_env();
     for _ in 0..20_000 {
@@ -189,45 +191,22 @@ fn random_bytes_are_no_block() {
     execute(&chain, &fixture.blocks[0]).unwrap();
 }
 
-/// Every account, slot and code after some block, as a store has them.
-#[derive(Default)]
-struct Full {
-    accounts: HashMap<Address, Account>,
-    slots: HashMap<(Address, B256), U256>,
-    codes: HashMap<B256, Bytes>,
-    hashes: Vec<B256>,
-}
-
-impl Full {
-    fn apply(&mut self, hash: B256, diff: &Diff) {
-        self.slots.retain(|(owner, _), _| !diff.wiped.contains(owner));
-        for (address, account) in &diff.accounts {
-            match account {
-                Some(account) => self.accounts.insert(*address, *account),
-                None => self.accounts.remove(address),
-            };
-        }
-        self.slots.extend(diff.slots.iter().map(|(address, slot, value)| ((*address, *slot), *value)));
-        self.codes.extend(diff.codes.iter().cloned());
-        self.hashes.push(hash);
-    }
-
-    fn load(&self, missing: &Missing) -> Vec<Vec<u8>> {
-        let list = missing.keys.iter().map(|key| match key {
-            Key::Account(address) => self.accounts.get(address).map_or_else(Vec::new, alloy_rlp::encode),
-            Key::Slot(address, slot) => {
-                self.slots.get(&(*address, *slot)).map_or_else(Vec::new, U256::to_be_bytes_trimmed_vec)
-            }
-            Key::Code(hash) => self.codes[hash].to_vec(),
-            Key::BlockHash(number) => self.hashes[*number as usize].to_vec(),
-        });
-        list.collect()
-    }
+#[test]
+fn an_empty_state_is_loaded_as_it_is_asked_for() {
+    let rounds = load_every_block(options());
+    assert!(rounds <= 8, "{rounds} rounds for one block");
 }
 
 #[test]
-fn an_empty_state_is_loaded_as_it_is_asked_for() {
-    let fixture = fixture();
+fn a_block_needs_no_more_rounds_when_hot_state_keeps_nothing() {
+    let hot = HotLimits { window: 2, entries: 1, code_bytes: 1 };
+    let rounds = load_every_block(ChainOptions { hot, ..options() });
+    assert!(rounds <= 8, "{rounds} rounds for one block");
+}
+
+/// Executes each block on a state that is empty at first; the most rounds of loading that one needed.
+fn load_every_block(limits: ChainOptions) -> usize {
+    let fixture = conformance();
     let (complete, genesis) = start(&fixture);
     let mut full = Full::default();
     full.apply(genesis.hash, &genesis.diff);
@@ -238,7 +217,7 @@ fn an_empty_state_is_loaded_as_it_is_asked_for() {
         if outcome.header.number > 9 {
             // A chain that knows nothing but its first block.
             let (spec, ..) = genesis_block(&fixture.genesis).unwrap();
-            let chain = Arc::new(Chain::new(spec, options()).unwrap());
+            let chain = Arc::new(Chain::new(spec, limits).unwrap());
             chain.open(&alloy_rlp::encode(&parent)).unwrap();
             let mut round = 0;
             let again = loop {
@@ -261,5 +240,5 @@ fn an_empty_state_is_loaded_as_it_is_asked_for() {
         parent = outcome.header;
     }
     println!("45 blocks from nothing: {rounds} rounds in all, {most} at most");
-    assert!(most <= 8, "{most} rounds for one block");
+    most
 }

@@ -3,14 +3,20 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test")]
 
+mod support;
+
 use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, proofs};
 use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B64, B256, Bytes, U64, U256, keccak256};
+use alloy_rlp::Decodable;
 use alloy_trie::{EMPTY_ROOT_HASH, TrieAccount};
-use chain_query_evm::{Account, Chain, ChainOptions, ChainSpec, Diff, Execution, HotLimits, Key};
+use chain_query_evm::{
+    Account, Chain, ChainOptions, ChainSpec, Diff, Execution, HotLimits, Key, Outcome, block_from_json,
+    outcome_from_json,
+};
 use eth_trie::{EthTrie, MemoryDB, Trie, TrieError};
 use flate2::read::GzDecoder;
 use op_alloy_consensus::OpTxEnvelope;
@@ -18,6 +24,7 @@ use serde::Deserialize;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use support::{block_json, receipts_json};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -72,6 +79,7 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
     for round in 0..64 {
         match chain.seal(&block).unwrap() {
             Execution::Done(outcome) => {
+                read_from_json(chain.spec(), &block, &outcome);
                 let mut header = outcome.header;
                 header.state_root = witness.root_after(&outcome.diff);
                 return (header.hash_slow(), round);
@@ -87,6 +95,17 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
         }
     }
     panic!("still missing keys after 64 rounds");
+}
+
+/// The block and its receipts as JSON must give what executing it gave, fees for L1 data included.
+fn read_from_json(spec: &ChainSpec, sealed: &[u8], executed: &Outcome) {
+    let Block { body, .. } = Block::<OpTxEnvelope>::decode(&mut &*sealed).unwrap();
+    let block = alloy_rlp::encode(Block { header: executed.header.clone(), body });
+    let json = block_json::<OpTxEnvelope>(&block).to_string();
+    assert_eq!(block_from_json(spec, &json).unwrap(), block);
+    let read = outcome_from_json(spec, &block, &receipts_json(executed).to_string()).unwrap();
+    let expected = Outcome { block: block.into(), diff: Diff::default(), ..executed.clone() };
+    assert_eq!(read.encode(), expected.encode());
 }
 
 /// The fork times of the rollup config, in the words of a genesis config.

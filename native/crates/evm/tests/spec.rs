@@ -6,7 +6,7 @@ mod support;
 
 use alloy_consensus::Header;
 use alloy_primitives::U256;
-use chain_query_evm::{ChainSpec, Error, Stack};
+use chain_query_evm::{ChainSpec, Error, Stack, preset_of};
 use op_revm::OpSpecId;
 use revm::primitives::hardfork::SpecId;
 use support::shared;
@@ -30,10 +30,15 @@ fn presets_are_known() {
         ("op-mainnet", 10, Stack::Op),
         ("base", 8453, Stack::Op),
         ("base-sepolia", 84532, Stack::Op),
+        ("op-sepolia", 11_155_420, Stack::Op),
+        ("geth-dev", 1337, Stack::Ethereum),
+        ("anvil", 31_337, Stack::Ethereum),
     ] {
         let spec = ChainSpec::parse(name).unwrap();
         assert_eq!((spec.chain_id, spec.stack), (chain_id, stack), "{name}");
+        assert_eq!(preset_of(chain_id), Some(name));
     }
+    assert_eq!(preset_of(5), None);
     assert!(matches!(ChainSpec::parse("no-such-chain"), Err(Error::Malformed(_))));
 }
 
@@ -64,6 +69,15 @@ fn presets_have_the_forks_of_their_chains() {
         (1_746_806_401, OpSpecId::ISTHMUS),
     ] {
         assert_eq!(base.op_env(&at(20_000_000, timestamp)).cfg_env.spec, fork, "time {timestamp}");
+    }
+    let sepolia = ChainSpec::parse("op-sepolia").unwrap();
+    for (timestamp, fork) in [(1_732_633_200, OpSpecId::HOLOCENE), (1_744_905_600, OpSpecId::ISTHMUS)] {
+        assert_eq!(sepolia.op_env(&at(20_000_000, timestamp)).cfg_env.spec, fork, "time {timestamp}");
+    }
+    for name in ["geth-dev", "anvil"] {
+        let spec = ChainSpec::parse(name).unwrap();
+        assert_eq!(spec.eth_env(&at(1, 1)).cfg_env.spec, SpecId::OSAKA, "{name}");
+        assert_eq!(spec.blob_params_at(1).unwrap().max_blob_count, 9, "{name}");
     }
 }
 

@@ -2,15 +2,22 @@
 
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
+mod full;
 mod random;
+mod render;
 
+pub use full::{Conformance, Full, conformance};
 pub use random::Random;
+pub use render::{block_json, receipts_json};
 
 use alloy_primitives::{Address, Bytes, U256, address, hex};
 use chain_query_evm::{
     CallOptions, CallRequest, CallResult, Chain, ChainOptions, Commitment, HotLimits, Lane, Outcome, View, call,
     genesis_block,
 };
+use flate2::read::GzDecoder;
+use serde::de::DeserializeOwned;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,6 +31,12 @@ pub const GAS: u64 = 50_000_000;
 pub fn shared(path: &str) -> PathBuf {
     let folder = std::env::var("CHAIN_QUERY_SHARED").unwrap_or_else(|_| "../../../../shared".into());
     PathBuf::from(folder).join(path)
+}
+
+/// What a real node gave (`tests/recorded`).
+pub fn recorded<T: DeserializeOwned>(name: &str) -> T {
+    let file = File::open(format!("tests/recorded/{name}.json.gz")).unwrap();
+    serde_json::from_reader(GzDecoder::new(file)).unwrap()
 }
 
 pub fn options() -> ChainOptions {

@@ -1,0 +1,68 @@
+//! `eth_getBlockByHash` with whole transactions, as the block's RLP.
+
+use super::{Part, read_typed};
+use crate::error::{Error, malformed};
+use crate::spec::{ChainSpec, Stack};
+use crate::transaction::StackTransaction;
+use crate::verify::{check_ommers, check_transactions, check_withdrawals, same};
+use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, TxEnvelope};
+use alloy_eips::eip4895::{Withdrawal, Withdrawals};
+use alloy_primitives::B256;
+use op_alloy_consensus::OpTxEnvelope;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// What a block's JSON has beside the fields of its header.
+#[derive(Deserialize)]
+struct Contents {
+    hash: B256,
+    transactions: Vec<Value>,
+    #[serde(default)]
+    uncles: Vec<B256>,
+    #[serde(default)]
+    withdrawals: Vec<Withdrawal>,
+}
+
+/// Makes the RLP of a block from its JSON. The header must hash to the block's hash, and the contents must be those the
+/// header commits to; the hashes and senders that the JSON gives for transactions are not looked at.
+pub fn block_from_json(spec: &ChainSpec, text: &str) -> Result<Vec<u8>, Error> {
+    match spec.stack {
+        Stack::Ethereum => read_block::<TxEnvelope>(spec, text),
+        Stack::Op => read_block::<OpTxEnvelope>(spec, text),
+    }
+}
+
+fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u8>, Error> {
+    let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(|why| malformed("block", why))?;
+    fields.retain(|_, field| !field.is_null());
+    let fields = Value::Object(fields);
+    let header = Header::deserialize(&fields).map_err(|why| malformed("block", why))?;
+    let Contents { hash, transactions, uncles, withdrawals } =
+        serde_json::from_value(fields).map_err(|why| malformed("block", why))?;
+    same(&header, "hash", hash, header.hash_slow()).map_err(|error| Part::Header.blame(error))?;
+    if !uncles.is_empty() && header.ommers_hash != EMPTY_OMMER_ROOT_HASH {
+        return Err(Error::Unsupported(format!(
+            "block {} {hash} has uncles, which are not read from JSON",
+            header.number
+        )));
+    }
+    let transactions = transactions.into_iter().enumerate().map(|(index, value)| {
+        read_typed("block transactions", index, value, |fields| {
+            // anvil shows blobs and hashes them into its transactions root. A block does not hold them.
+            for sidecar in ["blobs", "commitments", "proofs", "cellProofs"] {
+                fields.remove(sidecar);
+            }
+            // Nodes write a truth value, alloy reads a quantity.
+            if let Some(is_system) = fields.get("isSystemTx").and_then(Value::as_bool) {
+                fields.insert("isSystemTx".into(), if is_system { "0x1" } else { "0x0" }.into());
+            }
+        })
+    });
+    let transactions = transactions.collect::<Result<Vec<T>, Error>>()?;
+    let withdrawals = header.withdrawals_root.map(|_| Withdrawals::new(withdrawals));
+    let block = Block { header, body: BlockBody { transactions, ommers: Vec::new(), withdrawals } };
+    check_transactions(&block).map_err(|error| Part::Transactions.blame(error))?;
+    check_ommers(&block).map_err(|error| Part::Uncles.blame(error))?;
+    check_withdrawals(spec, &block).map_err(|error| Part::Withdrawals.blame(error))?;
+    Ok(alloy_rlp::encode(block))
+}

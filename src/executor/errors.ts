@@ -1,0 +1,35 @@
+import { CodedError } from '../primitives/errors.ts';
+
+/** A block whose contents do not fit its hash, its parent, or what executing it gives. */
+export class InvalidBlockError extends CodedError<{
+  readonly code: 'INVALID_BLOCK';
+  readonly reason: string;
+}> {
+  constructor(reason: string, options?: ErrorOptions) {
+    super({ code: 'INVALID_BLOCK', reason }, reason, options);
+  }
+}
+
+/** A Merkle proof that does not prove what it came with. */
+export class InvalidProofError extends CodedError<{
+  readonly code: 'INVALID_PROOF';
+  readonly reason: string;
+}> {
+  constructor(reason: string, options?: ErrorOptions) {
+    super({ code: 'INVALID_PROOF', reason }, reason, options);
+  }
+}
+
+/** How the native core begins the message of each kind of refusal that is about what it was given. */
+const ABOUT_THE_BLOCK = /^(?:invalid-block|malformed): /;
+
+/** Runs what reads a block of somebody else's, and gives refusals of it a type. */
+export function asInvalidBlock<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    const text = error instanceof Error ? error.message : '';
+    if (!ABOUT_THE_BLOCK.test(text)) throw error;
+    throw new InvalidBlockError(text.replace(ABOUT_THE_BLOCK, ''), { cause: error });
+  }
+}

@@ -1,0 +1,42 @@
+import type { Registry } from 'prom-client';
+import type { BlockRef } from '../chain/outcome.ts';
+import type { StateLoader } from '../executor/interface.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { Store } from '../store/interface.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+export interface CopyModules {
+  readonly store: Store;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Called whenever the store has moved. */
+  readonly onMoved: () => void;
+  /** Called when following ended by a fault of ours. */
+  readonly onFailure: (error: unknown) => void;
+  /** Gives up waiting for an upstream at the start. */
+  readonly signal: AbortSignal;
+}
+
+/** One thing that speaks against sending requests here. */
+export interface Hindrance {
+  readonly reason: 'confirmed lag' | 'upstream';
+  readonly detail: string;
+}
+
+export interface Condition {
+  readonly head: BlockRef | undefined;
+  /** Blocks behind the newest head that an upstream named. */
+  readonly lag: number | undefined;
+  readonly hindrances: readonly Hindrance[];
+}
+
+/** A copy of a chain that can be served. */
+export interface ChainCopy {
+  readonly executor: NativeExecutor;
+  /** Loads state for requests: from the store, and what it does not know from an upstream if there is one. */
+  readonly load: StateLoader;
+  condition(): Promise<Condition>;
+  /** Begins to follow the chain, if there is one to follow. */
+  start(): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,24 @@
+import type { BlockRef } from '../chain/outcome.ts';
+
+/** Everything about following a chain that is worth a metric or a log line. */
+export type FollowEvent =
+  /** The copy begins here. */
+  | { readonly kind: 'anchored'; readonly anchor: BlockRef; readonly reason: string }
+  | {
+      readonly kind: 'executed';
+      readonly block: BlockRef;
+      readonly transactions: number;
+      readonly gasUsed: number;
+      /** Times that state was missing. */
+      readonly rounds: number;
+      /** From the first try to the verified outcome, with all loading. */
+      readonly ms: number;
+    }
+  /** What is served has changed. */
+  | { readonly kind: 'moved'; readonly head: BlockRef }
+  | { readonly kind: 'reorganised'; readonly depth: number; readonly base: BlockRef }
+  | { readonly kind: 'pruned'; readonly below: number }
+  /** The head cannot be reached now; it is tried again. */
+  | { readonly kind: 'trouble'; readonly error: unknown; readonly retryMs: number };
+
+export type ObserveFollowing = (event: FollowEvent) => void;

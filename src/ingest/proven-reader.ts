@@ -1,0 +1,104 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import { keyText, type StateKey } from '../chain/state-key.ts';
+import { InvalidProofError } from '../executor/errors.ts';
+import { codeHashOf } from '../executor/missing.ts';
+import { checkProof, keccak256, readHeader } from '../executor/native-executor.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import { type Hex, toHex } from '../primitives/hex.ts';
+import type { ChainSource } from '../source/interface.ts';
+import type { Store } from '../store/interface.ts';
+import { headerAt } from './restore.ts';
+import { type Learnt, preferring, type StateReader, toLearnt } from './state-reader.ts';
+
+export interface ProvenReaderModules {
+  readonly source: Pick<ChainSource, 'state' | 'proof' | 'report'>;
+  readonly store: Pick<Store, 'canonicalHash' | 'header' | 'loadState'>;
+}
+
+type StateOfAccount = Extract<StateKey, { kind: 'account' | 'slot' }>;
+
+interface Place extends BlockRef {
+  readonly stateRoot: Hex;
+  readonly prefer: string | undefined;
+}
+
+/** How many upstreams may be found lying about one thing before it is given up. */
+const MAX_LIARS = 8;
+
+/** Takes only what a Merkle proof ties to the state root of a block that is held here, and names who lied. */
+export function provenReader(modules: ProvenReaderModules): StateReader {
+  return async (keys, at, prefer) => {
+    const { stateRoot } = readHeader(await headerAt(modules.store, at.number));
+    const place: Place = { ...at, stateRoot, prefer };
+    const ofAccounts = keys.filter((key) => key.kind === 'account' || key.kind === 'slot');
+    const groups = Map.groupBy(ofAccounts, ({ address }) => toHex(address)).values();
+    const others = keys.filter((key) => key.kind === 'blockHash' || key.kind === 'code');
+    const [reads, ...proven] = await Promise.all([
+      modules.source.state(others, at.hash, preferring(prefer)),
+      ...[...groups].map((group) => proveAccount(modules, group, place)),
+    ]);
+    const learnt = new Map(proven.flatMap((values) => [...values]));
+    for (const [index, read] of reads.entries()) {
+      const key = others[index];
+      if (key !== undefined) learnt.set(keyText(key), toLearnt(read));
+    }
+    return keys.map((key) => learnt.get(keyText(key)) ?? { value: undefined, upstream: undefined });
+  };
+}
+
+/** One account and some of its slots, by one proof. */
+async function proveAccount(
+  modules: ProvenReaderModules,
+  keys: readonly StateOfAccount[],
+  place: Place,
+): Promise<Map<string, Learnt>> {
+  const { source } = modules;
+  const address = keys[0]?.address ?? new Uint8Array();
+  const slots = keys.filter((key) => key.kind === 'slot').map(({ slot }) => slot);
+  for (let liars = 0; liars < MAX_LIARS; liars++) {
+    const { value: proof, upstream } = await source.proof(
+      address,
+      slots,
+      place.hash,
+      preferring(place.prefer),
+    );
+    try {
+      const [account, ...values] = checkProof(place.stateRoot, address, slots, proof);
+      const learnt = new Map<string, Learnt>(
+        slots.map((slot, index) => [
+          keyText({ kind: 'slot', address, slot }),
+          { value: values[index], upstream },
+        ]),
+      );
+      if (keys.some(({ kind }) => kind === 'account')) {
+        const code = await provenCode(modules, { address, account }, place);
+        learnt.set(keyText({ kind: 'account', address }), { value: account, upstream, ...code });
+      }
+      return learnt;
+    } catch (error) {
+      if (!(error instanceof InvalidProofError)) throw error;
+      source.report(upstream, { item: place.hash, what: 'state proof' });
+    }
+  }
+  throw new StateUnavailableError(`no upstream proves what it says about ${toHex(address)}`);
+}
+
+/** The code of an account that is proven: its hash is the proof. */
+async function provenCode(
+  { source, store }: ProvenReaderModules,
+  { address, account }: { readonly address: Uint8Array; readonly account: Uint8Array | undefined },
+  place: Place,
+): Promise<Pick<Learnt, 'code'>> {
+  const hash = codeHashOf(account);
+  if (hash === undefined) return {};
+  const [held] = await store.loadState([{ kind: 'code', hash }], place.number);
+  if (held !== undefined) return { code: { hash, bytes: held } };
+  for (let liars = 0; liars < MAX_LIARS; liars++) {
+    const [read] = await source.state([{ kind: 'account', address }], place.hash, preferring(place.prefer));
+    if (read?.kind !== 'account') break;
+    const bytes = read.account.code;
+    if (Buffer.compare(keccak256(bytes), hash) === 0) return { code: { hash, bytes } };
+    source.report(read.upstream, { item: place.hash, what: 'code' });
+  }
+  throw new StateUnavailableError(`no upstream has the code of ${toHex(address)}`);
+}

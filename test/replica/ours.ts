@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import type { WorkloadChain } from '../testbed/chains.ts';
+import { boundAddresses, startCli } from '../testbed/node.ts';
+import { tempDir, until } from '../testbed/process.ts';
+import { request, sendBatchNoting } from '../testbed/rpc-client.ts';
+import type { Head } from './judge.ts';
+
+/** The server that is held against the upstream. */
+export interface Replica extends AsyncDisposable {
+  readonly url: string;
+  /** The upstream itself: then nothing may differ, and answers do not name their block. */
+  readonly isSelf: boolean;
+  head(): Promise<Head>;
+  /** The last it said, for error reports. */
+  output(): string;
+  /** Fails, with its last output, if it ends before it is stopped. */
+  readonly died: Promise<never>;
+  /** How often it has asked the upstream; undefined when it does not count. */
+  upstreamRequests(): Promise<number | undefined>;
+}
+
+/** The block that an answer was made at, as its headers say (contract B3). */
+export function headIn(headers: Headers): Head | undefined {
+  const [number, hash] = (headers.get('x-chain-head') ?? '').split(';');
+  return number === undefined || hash === undefined ? undefined : { number: Number(number), hash };
+}
+
+/** The upstream itself, at `url` when something stands in between. */
+export function selfReplica(chain: WorkloadChain, url = chain.url): Replica {
+  return {
+    url,
+    isSelf: true,
+    async head() {
+      const block = await request<{ number: string; hash: string }>(chain.url, 'eth_getBlockByNumber', [
+        'latest',
+        false,
+      ]);
+      return { number: Number(block.number), hash: block.hash };
+    },
+    output: () => '',
+    died: new Promise<never>(() => {}),
+    upstreamRequests: () => Promise.resolve(undefined),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** The sum over all labels of a metric. */
+function sumOf(metrics: string, name: string): number | undefined {
+  const values = metrics
+    .split('\n')
+    .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+    .map((line) => Number(line.split(' ').at(-1)));
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
+}
+
+/** Our node, following the chain from where it is now. */
+export async function startReplica(chain: WorkloadChain, options: readonly string[] = []): Promise<Replica> {
+  const dir = await tempDir('replica');
+  const portFile = join(dir.path, 'ports.json');
+  const running = startCli([
+    ...['serve', '--data', join(dir.path, 'data'), '--upstream', chain.ws, '--chain', chain.rulesFile],
+    ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
+    ...['--listen-port-file', portFile],
+    ...options,
+  ]);
+  let stopping = false;
+  const died = running.exited.then((code) => {
+    if (stopping) return new Promise<never>(() => {});
+    throw new Error(`our node ended with ${code}:\n${running.output()}`);
+  });
+  died.catch(() => {});
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    await running.stop();
+    await dir[Symbol.asyncDispose]();
+  };
+  try {
+    const ports = await boundAddresses(running, portFile);
+    const url = `http://${ports['dedicated']}`;
+    const head = async (): Promise<Head> => {
+      const { headers } = await sendBatchNoting(url, [{ method: 'eth_blockNumber', params: [] }]);
+      const found = headIn(headers);
+      if (found === undefined) throw new Error(`no x-chain-head from ${url}:\n${running.output()}`);
+      return found;
+    };
+    await Promise.race([until('our node to have a head', () => head().catch(() => undefined)), died]);
+    return {
+      url,
+      isSelf: false,
+      head,
+      output: () => running.output(),
+      died,
+      async upstreamRequests() {
+        const response = await fetch(`http://${ports['admin']}/metrics`);
+        return sumOf(await response.text(), 'chain_query_upstream_requests_total');
+      },
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

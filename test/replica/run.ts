@@ -1,0 +1,206 @@
+// Holds our node, while it follows a live chain, against the upstream it follows. See docs/differential.md for what
+// may differ. The last line is `N passed, N failed`.
+import { randomInt } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { type ChainName, chainNames, startChain, type WorkloadChain } from '../testbed/chains.ts';
+import type { Lie } from '../testbed/lies.ts';
+import { startLyingProxy } from '../testbed/lying-proxy.ts';
+import { until } from '../testbed/process.ts';
+import type { Call } from '../testbed/rpc-client.ts';
+import { Workload } from '../testbed/workload.ts';
+import { ChainView } from './chain-view.ts';
+import { Comparison } from './comparison.ts';
+import { type Replica, selfReplica, startReplica } from './ours.ts';
+import { showDifferences } from './report.ts';
+
+const { values } = parseArgs({
+  options: {
+    chain: { type: 'string', default: 'all' },
+    blocks: { type: 'string', default: '300' },
+    requests: { type: 'string', default: '5000' },
+    seed: { type: 'string' },
+    /** Least time between two blocks; a chain that is much faster than any real one would only test pruning. */
+    'block-ms': { type: 'string', default: '60' },
+    /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
+    self: { type: 'boolean', default: false },
+    /** With `self`: what one of the two is wrong about. Then there must be differences. */
+    lie: { type: 'string' },
+  },
+  allowPositionals: true,
+});
+
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const blocks = Number(values.blocks);
+const requests = Number(values.requests);
+/** A busy machine must not look like a wrong answer. */
+const patient = [
+  '--logs-time-limit-ms',
+  '600000',
+  '--call-time-limit-ms',
+  '60000',
+  '--state-timeout-ms',
+  '60000',
+];
+const batchSize = 25;
+const workers = 3;
+const movingShare = 5;
+const sweepBatch = 100;
+/** Further behind, our node might ask for state that the upstream no longer has. */
+const lagAllowed = 20;
+const lagDeadlineMs = 60_000;
+const linesShown = 12;
+/** Which block, counted from the start, is followed by a reorganisation, and how deep it goes. */
+const reorgs: ReadonlyMap<number, number> = new Map([
+  [60, 1],
+  [100, 3],
+  [140, 1],
+  [180, 30],
+  [230, 3],
+  [270, 1],
+]);
+
+/** Everything the catalogue names, at the last block: what no random request happened to ask for. */
+async function sweep(
+  comparison: Comparison,
+  workload: Workload,
+  view: ChainView,
+  oldest: number,
+): Promise<void> {
+  const { addresses, filled } = workload.catalogue;
+  const hex = (number: number): string => `0x${number.toString(16)}`;
+  const state = (block: string): readonly Call[] => [
+    ...addresses.map((address) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
+    ...filled.map(({ address, slot }) => ({ method: 'eth_getStorageAt', params: [address, slot, block] })),
+  ];
+  const count = addresses.length + filled.length;
+  for (let at = 0; at < count; at += sweepBatch)
+    await comparison.given('the last sweep', ({ last }) => state(hex(last)).slice(at, at + sweepBatch));
+  for (let number = oldest; number <= view.head; number += 1) {
+    const block = hex(number);
+    await comparison.given('the last sweep', () => [
+      { method: 'eth_getBlockReceipts', params: [block] },
+      { method: 'eth_getLogs', params: [{ fromBlock: block, toBlock: block }] },
+    ]);
+  }
+}
+
+async function produce(
+  chain: WorkloadChain,
+  workload: Workload,
+  view: ChainView,
+  replica: Replica,
+): Promise<{ readonly maxLag: number; readonly reorganised: number }> {
+  let maxLag = 0;
+  let reorganised = 0;
+  const due = new Map(reorgs);
+  while (view.head < blocks) {
+    const started = performance.now();
+    const [start, depth] = [...due].find(([number]) => view.head >= number) ?? [];
+    if (chain.reorg !== undefined && start !== undefined && depth !== undefined) {
+      due.delete(start);
+      reorganised += 1;
+      await view.during(() => chain.reorg?.(depth, () => workload.next()) ?? Promise.resolve());
+    } else {
+      const block = await workload.next();
+      await view.during(() => chain.mine(block));
+    }
+    maxLag = Math.max(maxLag, view.head - (await replica.head()).number);
+    await until(
+      'our node to keep up',
+      async () => (view.head - (await replica.head()).number <= lagAllowed ? true : undefined),
+      lagDeadlineMs,
+    );
+    await pause(Math.max(0, Number(values['block-ms']) - (performance.now() - started)));
+  }
+  return { maxLag, reorganised };
+}
+
+async function runChain(name: ChainName): Promise<{ readonly passed: number; readonly failed: number }> {
+  const began = performance.now();
+  await using chain = await startChain(name);
+  await using proxy = await startLyingProxy(chain.url);
+  if (values.lie !== undefined) proxy.lie = { about: values.lie } as Lie;
+  await using replica = values.self ? selfReplica(chain, proxy.url) : await startReplica(chain, patient);
+  const oldest = (await replica.head()).number;
+  const workload = new Workload(seed, chain.traits, chain.readNonces);
+  const view = new ChainView(chain.url, workload.catalogue);
+  await view.during(async () => {
+    for await (const block of workload.setup()) await chain.mine(block);
+  });
+  const comparison = new Comparison({
+    ...{ chain: name, upstreamUrl: chain.url, replica, view, oldest },
+    catalogue: workload.catalogue,
+  });
+  let producing = true;
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < requests) {
+      // Spread over the whole run, so that they meet the chain at every height.
+      if (producing && next > (requests * view.head) / blocks) {
+        await pause(10);
+        continue;
+      }
+      const indexes = Array.from({ length: Math.min(batchSize, requests - next) }, (_, at) => next + at);
+      const batch = Math.floor(next / batchSize);
+      next += indexes.length;
+      const isMoving = !replica.isSelf && batch % movingShare === 0;
+      await comparison.random(seed, indexes, isMoving ? 'moving' : 'pinned');
+    }
+  };
+  const [produced] = await Promise.race([
+    Promise.all([
+      produce(chain, workload, view, replica).finally(() => {
+        producing = false;
+      }),
+      ...Array.from({ length: workers }, work),
+    ]),
+    replica.died,
+  ]).catch((cause: unknown) => {
+    const said = replica.output().split('\n').slice(-linesShown).join('\n');
+    throw new Error(`at block ${view.head}; our node said last:\n${said}`, { cause });
+  });
+  // geth --dev may have added an empty block since.
+  await view.during(() => Promise.resolve());
+  await until('our node to reach the head', async () => {
+    const head = await replica.head();
+    return head.number > view.head || view.isCanonical(head) ? true : undefined;
+  });
+  await sweep(comparison, workload, view, oldest);
+  const { totals } = comparison;
+  const asked = await replica.upstreamRequests();
+  showDifferences(totals.differences);
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  console.log(
+    `\n${name}: seed ${seed}, ${view.head} blocks with ${view.transactions} transactions, ${produced.reorganised} ` +
+      `reorganisations, ${totals.requests} requests (${totals.results} with a result), ` +
+      `${totals.differences.length} differences, ${seconds} s`,
+  );
+  console.log(
+    `  upstream requests per block ${asked === undefined ? 'not counted' : (asked / (view.head - oldest)).toFixed(1)}, ` +
+      `at most ${produced.maxLag} blocks behind, asked again for a reorganisation ${totals.raced}, ` +
+      `not comparable ${totals.notComparable}, spoilt answers missed ${totals.missed}`,
+  );
+  for (const [id, count] of totals.deviations) console.log(`  ${id.padEnd(18)} ${count}`);
+  const failed = totals.differences.length + totals.missed;
+  return { passed: totals.requests - totals.differences.length, failed };
+}
+
+const chosen = values.chain === 'all' ? chainNames : chainNames.filter((name) => name === values.chain);
+if (chosen.length === 0) throw new Error(`no chain ${values.chain}; there are ${chainNames.join(', ')}, all`);
+let passed = 0;
+let failed = 0;
+console.log(`seed ${seed}`);
+for (const name of chosen) {
+  try {
+    const tally = await runChain(name);
+    passed += tally.passed;
+    failed += tally.failed;
+  } catch (error) {
+    console.log(`\n${name}: failed at --seed ${seed}`);
+    console.log(error);
+    failed += 1;
+  }
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
