@@ -1,4 +1,7 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { repoRoot } from '../test/testbed/paths.ts';
 import type { Measured } from './wrk.ts';
 
 export interface Line {
@@ -32,20 +35,33 @@ export function table(lines: readonly Line[], servers: readonly string[]): strin
       own.p99,
     ];
   });
+  return markdown(head, rows);
+}
+
+/** A table whose first column names things and whose others are figures. */
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map((_, at) => (at === 0 ? '---' : '---:')), ...rows]
     .map((cells) => `| ${cells.join(' | ')} |`)
     .join('\n');
 }
 
-export function document(body: string, facts: readonly string[]): string {
+/** What one part of the benchmark gave. */
+export interface Section {
+  readonly name: string;
+  readonly facts: readonly string[];
+  readonly tables: readonly string[];
+}
+
+/** Puts a section into its place in the document; the others, and the text between, stay. */
+export async function writeSection({ name, facts, tables }: Section): Promise<void> {
+  const file = join(repoRoot, 'docs/benchmarks.md');
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const text = await readFile(file, 'utf8');
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/benchmarks.md has no place for ${name}`);
   const [cpu] = cpus();
-  return `# Benchmarks
-
-Written by \`npm run bench -- --write\`. One run on one machine measures all servers in turn, so compare within a row;
-absolute figures drift with the machine.
-
-${[...facts, `Machine: ${cpus().length} × ${cpu?.model.trim()}, the load generator beside the server.`].map((fact) => `- ${fact}`).join('\n')}
-
-${body}
-`;
+  const machine = `${cpus().length} × ${cpu?.model.trim()}, all on one machine.`;
+  const list = [...facts, `Machine: ${machine}`].map((fact) => `- ${fact}`).join('\n');
+  const body = [begin, list, ...tables].join('\n\n');
+  await writeFile(file, `${text.slice(0, from)}${body}\n\n${text.slice(to)}`);
 }

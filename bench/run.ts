@@ -1,110 +1,82 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { startAnvil } from '../test/testbed/anvil.ts';
-import { exportChain, startArchiveGeth, startDevGeth } from '../test/testbed/geth.ts';
-import { startOurNode } from '../test/testbed/node.ts';
+import { parseArgs } from 'node:util';
 import { repoRoot } from '../test/testbed/paths.ts';
-import { tempDir } from '../test/testbed/process.ts';
-import { request } from '../test/testbed/rpc-client.ts';
-import { devChainId, makeToken, owner, type Token } from '../test/testbed/token.ts';
-import { document, type Line, table } from './report.ts';
-import { type Workload, workloads } from './workloads.ts';
-import { type Measured, prepareWrk } from './wrk.ts';
+import { runToEnd, tempDir } from '../test/testbed/process.ts';
+import { catchUp } from './catch-up.ts';
+import { firstAnswers, firstCalls } from './cold-start.ts';
+import { BusyChain } from './live-chain.ts';
+import { type Section, writeSection } from './report.ts';
+import { serving } from './serving.ts';
 
 const { values } = parseArgs({
   options: {
     /** One second a figure, one round, a short chain: shows that it works, not how fast. */
     quick: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
+    /** serving, following, or execution, which is built with cargo and runs only when it is asked for. */
+    part: { type: 'string', multiple: true, default: ['serving', 'following'] },
     threads: { type: 'string', default: '2' },
     /** Leave ours out, to measure the peers alone. */
     peers: { type: 'boolean', default: false },
+    /** One workload of the serving part. */
     only: { type: 'string' },
   },
 });
-const shape = values.quick ? { blocks: 20, seconds: 1, rounds: 1 } : { blocks: 300, seconds: 3, rounds: 3 };
-const logsPerBlock = 100;
+const shape = values.quick
+  ? { blocks: 20, seconds: 1, rounds: 1, behind: 12 }
+  : { blocks: 300, seconds: 3, rounds: 3, behind: 60 };
 
-interface Server {
-  readonly name: string;
-  readonly url: string;
-  readonly token: Token;
+async function following(): Promise<Section> {
+  await using chain = await BusyChain.start();
+  await using data = await tempDir('catch-up');
+  console.log(`catching up with ${shape.behind} blocks, twice`);
+  const caughtUp = await catchUp(chain, data.path, shape.behind);
+  console.log(`${caughtUp}\nstarting`);
+  const calls = await firstCalls(chain);
+  const answers = await firstAnswers(chain, data.path, shape.rounds);
+  return {
+    name: 'following',
+    facts: [
+      'Chain: OP-stack blocks of 4 calls that write 100 slots and log each, and 8 token transfers.',
+      'Upstream: op-geth on the same machine, over WebSocket, without traces; it keeps 128 states. What is missing is asked for in batches.',
+      'Catching up is timed from when the node answers. *Executing* is the time of blocks at hand, with loading what they lack.',
+      `Starts: from the process to the answer to eth_blockNumber, ours compiled as it is installed, the median of ${shape.rounds}.`,
+    ],
+    tables: [caughtUp, answers, calls],
+  };
 }
 
-await using stack = new AsyncDisposableStack();
-const scratch = stack.use(await tempDir('bench'));
-const load = await prepareWrk(scratch);
-const files = { genesis: join(scratch.path, 'genesis.json'), blocks: join(scratch.path, 'chain.rlp') };
-
-async function startServers(): Promise<readonly Server[]> {
-  console.log(`making the chain on geth and anvil: ${shape.blocks} blocks of ${logsPerBlock} logs`);
-  const maker = stack.use(await startDevGeth());
-  const token = await makeToken(maker.url, shape.blocks, logsPerBlock);
-  // geth serves from the files as an archive of its own, as ours does: a sealing dev node would be another contest.
-  await maker.halt();
-  await exportChain(maker.dataDir, token.blocks.at(-1) ?? 0, files);
-  const geth = stack.use(await startArchiveGeth({ ...files, networkId: String(devChainId) }));
-  const anvil = stack.use(await startAnvil(['--chain-id', String(devChainId)]));
-  await request(anvil.url, 'anvil_setBalance', [owner.address, `0x${'f'.repeat(20)}`]);
-  const anvilToken = await makeToken(anvil.url, shape.blocks, logsPerBlock);
-  const peers: Server[] = [
-    { name: 'anvil', url: anvil.url, token: anvilToken },
-    { name: 'geth', url: geth.url, token },
-  ];
-  if (values.peers) return peers;
-  const ours = stack.use(await startOurNode(['--threads', values.threads], files));
-  return [{ name: 'ours', url: ours.dedicatedUrl, token }, ...peers];
+/** The same blocks by our executor and by bare revm. */
+async function execution(): Promise<Section> {
+  const args = ['bench', '--manifest-path', 'native/Cargo.toml', '--locked', '-p', 'chain-query-evm'];
+  const rounds = values.quick ? '1' : '9';
+  const output = await runToEnd('cargo', [...args, '--bench', 'execution', '--', rounds], { cwd: repoRoot });
+  const rows = output.split('\n').filter((line) => line.startsWith('|'));
+  return {
+    name: 'execution',
+    facts: [
+      'Ours: `Chain::execute`, from the bytes of a block to a new head: decoding, senders, roots, bloom, receipts, state diff, hot state. All state is in memory.',
+      'Bare revm: `transact_commit` of the same transactions with known senders on a `CacheDB` with the same state; nothing is decoded, checked or kept.',
+      `CPU time of one thread, ${rounds} interleaved rounds, medians. *Senders* is what recovering them takes of ours; every transaction of the made-up blocks has another one.`,
+    ],
+    tables: [rows.join('\n')],
+  };
 }
 
-/** Nothing is measured before every server has given the same answer. */
-async function checkAnswers(asked: ReadonlyMap<Server, readonly Workload[]>): Promise<void> {
-  const seen = new Map<string, unknown>();
-  for (const [server, list] of asked) {
-    for (const { name, call, essence } of list) {
-      const answer = essence(await request(server.url, call.method, call.params as readonly unknown[]));
-      if (!seen.has(name)) seen.set(name, answer);
-      else if (!isDeepStrictEqual(seen.get(name), answer)) {
-        const [first, other] = [seen.get(name), answer].map((value) => JSON.stringify(value)?.slice(0, 500));
-        throw new Error(`${server.name} answers ${name} with ${other}, another said ${first}`);
-      }
-    }
+const parts: Readonly<Record<string, () => Promise<Section>>> = {
+  serving: () => serving({ ...shape, threads: values.threads, peers: values.peers, only: values.only }),
+  following,
+  execution,
+};
+let measured = 0;
+for (const name of values.part) {
+  const part = parts[name];
+  if (part === undefined) throw new Error(`no part ${name}; there are ${Object.keys(parts).join(', ')}`);
+  const section = await part();
+  for (const table of section.tables) {
+    console.log(`\n${table}`);
+    measured += table.split('\n').length - 2;
   }
-}
-
-const servers = await startServers();
-const asked = new Map<Server, readonly Workload[]>();
-for (const server of servers) {
-  const list = await workloads(server.url, server.token);
-  asked.set(server, values.only === undefined ? list : list.filter(({ name }) => name === values.only));
-}
-await checkAnswers(asked);
-console.log('all servers agree on the answers; measuring');
-
-const names = servers.map(({ name }) => name);
-const lines: Line[] = [];
-for (const [at, { title }] of (asked.values().next().value ?? []).entries()) {
-  const rounds = new Map<string, Measured[]>(names.map((name) => [name, []]));
-  for (let round = 0; round <= shape.rounds; round += 1) {
-    for (const [server, list] of asked) {
-      const { call } = list[at] as Workload;
-      // Round 0 warms caches and compilers up; interleaving spreads what else the machine does over all.
-      const measured = await load(server.url, call, round === 0 ? 1 : shape.seconds);
-      if (round > 0) rounds.get(server.name)?.push(measured);
-    }
-  }
-  lines.push({ title, rounds });
-  console.log(table(lines.slice(-1), names).split('\n').at(-1));
-}
-const body = table(lines, names);
-console.log(`\n${body}`);
-if (values.write) {
-  const facts = [
-    `Chain: ${shape.blocks} blocks of one transaction with ${logsPerBlock} logs each, the same transactions on all servers; ours and geth import the same blocks.`,
-    `Ours with ${values.threads} threads, on the dedicated listener; geth 1.16.7 as an archive; anvil 1.7.1.`,
-    `Load: wrk, 1 thread, 32 connections, ${shape.seconds} s, ${shape.rounds} interleaved rounds after a warm-up, the median.`,
-  ];
-  await writeFile(join(repoRoot, 'docs/benchmarks.md'), document(body, facts));
+  if (values.write) await writeSection(section);
 }
 // Figures are never right or wrong here: what counts is that every server answered, alike and under load.
-console.log(`${lines.length} passed, 0 failed`);
+console.log(`${measured} passed, 0 failed`);

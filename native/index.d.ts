@@ -9,6 +9,8 @@ export interface NativeOptions {
   readonly viewEntries: number;
   readonly poolThreads: number;
   readonly poolQueue: number;
+  /** Takes blocks whose transactions root does not fit. Default: no. */
+  readonly oddTransactionsRoots?: boolean;
 }
 
 /** What a block header says. */

@@ -52,6 +52,15 @@ export const FOLLOWING_OPTIONS = {
     default: 'off',
     doc: 'Take state from upstreams only with a proof (eth_getProof) against the state root of a verified block.',
   },
+  oddTransactionsRoots: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'SWITCH',
+    parse: toggle,
+    isSwitch: true,
+    default: 'off',
+    doc: 'DANGER: take blocks whose transactions root does not fit, as anvil makes them with blobs. Nothing proves their transactions then.',
+  },
   archive: {
     group: 'Following a chain',
     commands: SERVE,

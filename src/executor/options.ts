@@ -12,6 +12,7 @@ type CallSettings = Pick<
   | 'callPoolQueue'
   | 'callGasCap'
   | 'historicalViews'
+  | 'oddTransactionsRoots'
 >;
 
 /** Limits for executing blocks; calls are not expected, and get the least. */
@@ -45,5 +46,6 @@ export function servingOptions(options: ExecutorSettings & CallSettings): Native
     poolQueue: options.callPoolQueue,
     callInlineSteps: options.callInlineSteps,
     callTimeLimitMs: options.callTimeLimitMs,
+    oddTransactionsRoots: options.oddTransactionsRoots,
   };
 }

@@ -47,6 +47,9 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       () => rulesToFollow(options.chain, { store, source }, modules.signal),
       patience,
     );
+    if (options.oddTransactionsRoots) {
+      logger.warn('--odd-transactions-roots: upstreams are believed which transactions a block has');
+    }
     const onFault = (err: unknown): void => logger.error({ err }, 'pins cannot be written');
     const prove = provenReader({ source, store });
     const state = new PinnedState(

@@ -49,6 +49,8 @@ export class Following {
   readonly #blocks: BlockReader;
   readonly #follower: Follower;
   #target: Head | undefined;
+  /** The newest head that each upstream named. */
+  readonly #named = new Map<string, Head>();
   #trouble: string | undefined;
   #wake = Promise.withResolvers<void>();
   #finalityAt = 0;
@@ -97,11 +99,12 @@ export class Following {
     let isRightChain = false;
     let failures = 0;
     while (!signal.aborted) {
+      const target = this.#target;
       try {
         const news = this.#wake.promise;
         if (!isRightChain) await expectChainId(source, executor.chainId, signal);
         isRightChain = true;
-        if (this.#target !== undefined) await this.#follower.moveTo(this.#target, signal);
+        if (target !== undefined) await this.#follower.moveTo(target, signal);
         failures = 0;
         this.#trouble = undefined;
         await this.#settle(signal);
@@ -110,6 +113,7 @@ export class Following {
         if (signal.aborted) break;
         failures++;
         await this.#rest(error, failures, signal);
+        if (error instanceof SourceError && error.type.code === 'unknownBlock') this.#turnFrom(target);
         if (failures >= HOPELESS_AFTER) await this.#beginAnew(error, signal);
       }
     }
@@ -118,10 +122,19 @@ export class Following {
   async #listen(signal: AbortSignal): Promise<void> {
     for await (const head of this.#modules.source.heads(signal)) {
       this.#target = head;
+      this.#named.set(head.upstream, head);
       const { resolve } = this.#wake;
       this.#wake = Promise.withResolvers();
       resolve();
     }
+  }
+
+  /** A head that nobody gives the block of must not keep us from the one that another upstream named. */
+  #turnFrom(target: Head | undefined): void {
+    for (const [upstream, { hash }] of this.#named) if (hash === target?.hash) this.#named.delete(upstream);
+    if (this.#target !== target) return;
+    const [best] = [...this.#named.values()].sort((a, b) => b.number - a.number);
+    this.#target = best ?? target;
   }
 
   /** What is done between blocks: finality and pruning. */

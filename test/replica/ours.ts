@@ -61,6 +61,7 @@ export async function startReplica(chain: WorkloadChain, options: readonly strin
     ...['serve', '--data', join(dir.path, 'data'), '--upstream', chain.ws, '--chain', chain.rulesFile],
     ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
     ...['--listen-port-file', portFile],
+    ...(chain.serveOptions ?? []),
     ...options,
   ]);
   let stopping = false;

@@ -115,8 +115,8 @@ const isPrecompile = (address: string): boolean =>
 /**
  * Leaves out what anvil answers in a way of its own: a wildcard at the end of `topics` asks for one topic more in
  * geth and for nothing in anvil; code put in the place of a precompile does not run there; gas has no cap, and
- * without a limit is that of the block, an overridden one too; overridden base fees are charged in another way, or
- * not seen at all; and above the head, where an overridden number leads, it makes hashes of blocks up.
+ * without a limit is that of the block, an overridden one too; a fee cap is taken for the price itself; overridden base
+ * fees are charged in another way, or not seen at all; and above the head, where an overridden number leads, it makes hashes of blocks up.
  */
 export function tamed(request: Call): Call {
   const [first, block, overrides, ...rest] = paramsOf(request);
@@ -131,7 +131,8 @@ export function tamed(request: Call): Call {
   }
   const call = asFields(first);
   if (request.method !== 'eth_call' || call === undefined) return request;
-  const { gas, ...unlimited } = call;
+  const { maxFeePerGas: _max, maxPriorityFeePerGas: _tip, ...plainCall } = call;
+  const { gas, ...unlimited } = plainCall;
   const isHigh = typeof gas === 'string' && isNumber(gas) && Number(gas) > ourGasCap;
   const kept = Object.entries(asFields(overrides) ?? {}).filter(([address]) => !isPrecompile(address));
   const {
@@ -141,7 +142,13 @@ export function tamed(request: Call): Call {
     blobBaseFee: _blobFee,
     ...blockOverrides
   } = asFields(rest[0]) ?? {};
-  const all = [isHigh ? unlimited : call, block, Object.fromEntries(kept), blockOverrides, ...rest.slice(1)];
+  const all = [
+    isHigh ? unlimited : plainCall,
+    block,
+    Object.fromEntries(kept),
+    blockOverrides,
+    ...rest.slice(1),
+  ];
   return { ...request, params: all.slice(0, paramsOf(request).length) };
 }
 

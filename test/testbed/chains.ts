@@ -23,6 +23,8 @@ export interface WorkloadChain extends AsyncDisposable {
   mine(block: WorkloadBlock): Promise<void>;
   /** A genesis file that has the rules of this chain. */
   readonly rulesFile: string;
+  /** What our node must be told to follow it. */
+  readonly serveOptions?: readonly string[];
   /**
    * Puts other blocks in the place of the last `depth`, and one more on top. `next` is asked for what goes into each.
    * Only where the test decides what is canonical.
@@ -153,10 +155,11 @@ async function startAnvilChain(): Promise<WorkloadChain> {
     url,
     ws: url.replace('http', 'ws'),
     rulesFile,
+    // With blobs in a block, the transactions root in its header counts their sidecars in.
+    serveOptions: ['--odd-transactions-roots'],
     traits: {
       ...{ chainId: 31337, funder: opFunder },
-      // It takes blobs, and then puts a transactions root into the header that counts their sidecars in.
-      ...{ blobs: false, requests: true, deposits: false, unprotected: false },
+      ...{ blobs: true, requests: true, deposits: false, unprotected: false },
     },
     readNonces: noncesFrom(url),
     async mine({ transactions }) {

@@ -33,6 +33,7 @@ pub struct NativeOptions {
     pub view_entries: u32,
     pub pool_threads: u32,
     pub pool_queue: u32,
+    pub odd_transactions_roots: Option<bool>,
 }
 
 /// What a block header says.
@@ -81,7 +82,8 @@ impl NativeChain {
     /// Makes a chain by preset name or from the `config` object of a genesis file.
     #[napi(factory, catch_unwind)]
     pub fn create(spec: String, options: NativeOptions) -> napi::Result<Self> {
-        let spec = core::ChainSpec::parse(&spec).map_err(error)?;
+        let odd = options.odd_transactions_roots.unwrap_or_default();
+        let spec = core::ChainSpec::parse(&spec).map_err(error)?.with_odd_transactions_roots(odd);
         let options = ChainOptions {
             hot: HotLimits {
                 window: options.window as usize,

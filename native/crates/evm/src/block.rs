@@ -200,9 +200,9 @@ struct Ran<R> {
     changes: Vec<EvmState>,
 }
 
-type SharedMissing = Rc<RefCell<MissingSet>>;
+pub(crate) type SharedMissing = Rc<RefCell<MissingSet>>;
 
-fn open_state(view: &Arc<View>, missing: &SharedMissing) -> State<ViewDb> {
+pub(crate) fn open_state(view: &Arc<View>, missing: &SharedMissing) -> State<ViewDb> {
     let mut db = ViewDb::new(Arc::clone(view), Meter::unlimited());
     db.missing = Rc::clone(missing);
     State::builder().with_database(db).with_bundle_update().build()
@@ -271,7 +271,12 @@ fn speculate<'a, F>(
     let _ = executor.finish();
 }
 
-fn check_state(spec: &ChainSpec, header: &Header, diff: &Diff, commitment: &mut Commitment) -> Result<(), Error> {
+pub(crate) fn check_state(
+    spec: &ChainSpec,
+    header: &Header,
+    diff: &Diff,
+    commitment: &mut Commitment,
+) -> Result<(), Error> {
     commitment.apply(diff);
     same(header, "state root", header.state_root, commitment.root())?;
     if spec.withdrawals_root_is_storage(header.timestamp) {

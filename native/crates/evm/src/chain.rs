@@ -9,11 +9,13 @@ use crate::hot::{HotLimits, HotState};
 use crate::loaded::{Task, WorkingSet};
 use crate::outcome::Outcome;
 use crate::pool::Pool;
+use crate::preconfirmed::Preconfirmed;
 use crate::spec::ChainSpec;
 use crate::view::View;
 use alloy_consensus::Header;
+use alloy_primitives::B256;
 use alloy_rlp::{Decodable, Header as RlpHeader};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 /// Limits of one chain in memory.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,7 @@ pub struct Chain {
     options: ChainOptions,
     hot: HotState,
     working: WorkingSet,
+    preconfirmed: Preconfirmed,
     pool: Pool,
     commitment: Mutex<Option<Commitment>>,
 }
@@ -39,11 +42,13 @@ pub struct Chain {
 impl Chain {
     /// An empty chain; `open` or `start_at_genesis` gives it its first block.
     pub fn new(spec: ChainSpec, options: ChainOptions) -> Result<Self, Error> {
+        warm_up();
         Ok(Self {
             spec: Arc::new(spec),
             options,
             hot: HotState::new(options.hot),
             working: WorkingSet::default(),
+            preconfirmed: Preconfirmed::default(),
             pool: Pool::start(options.pool_threads, options.pool_queue)?,
             commitment: Mutex::new(None),
         })
@@ -69,29 +74,47 @@ impl Chain {
         &self.working
     }
 
+    pub(crate) const fn preconfirmed(&self) -> &Preconfirmed {
+        &self.preconfirmed
+    }
+
+    pub(crate) fn commitment(&self) -> MutexGuard<'_, Option<Commitment>> {
+        self.commitment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a block the head; pre-confirmed blocks that do not fit it go.
+    pub(crate) fn advance(&self, hash: B256, header: Header, diff: Diff) -> Result<(), Error> {
+        self.hot.apply(hash, header, diff)?;
+        self.head_moved();
+        Ok(())
+    }
+
+    fn head_moved(&self) {
+        self.working.end();
+        self.preconfirmed.settle(self.hot.head().as_deref());
+    }
+
     /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.
     pub fn open(&self, header: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
         self.hot.open(header.hash_slow(), header);
-        self.working.end();
+        self.head_moved();
         Ok(())
     }
 
     /// Makes a block that was executed elsewhere or earlier the head.
     pub fn apply(&self, header: &[u8], diff: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
-        self.hot.apply(header.hash_slow(), header, Diff::decode(diff)?)?;
-        self.working.end();
-        Ok(())
+        self.advance(header.hash_slow(), header, Diff::decode(diff)?)
     }
 
     /// Executes a block (RLP) on the head, verifies it and makes it the head.
     pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
         let view = self.begin(block)?;
-        let mut commitment = self.commitment.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut commitment = self.commitment();
         let execution = self.end(block::execute(self, &view, block, Check::Compare(&mut commitment)));
         if let Ok(Execution::Done(outcome)) = &execution {
-            self.hot.apply(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
+            self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
         }
         execution
     }
@@ -129,13 +152,13 @@ impl Chain {
     pub fn revert_to(&self, number: u64) -> Result<(), Error> {
         self.set_commitment(None);
         self.hot.revert_to(number)?;
-        self.working.end();
+        self.head_moved();
         Ok(())
     }
 
     /// Keeps the complete state, so that state roots are verified; `None` stops that.
     pub fn set_commitment(&self, commitment: Option<Commitment>) {
-        *self.commitment.lock().unwrap_or_else(PoisonError::into_inner) = commitment;
+        *self.commitment() = commitment;
     }
 
     /// Accounts, slots and waiting calls, for metrics.
@@ -147,7 +170,7 @@ impl Chain {
     /// Begins hot state at the genesis block with all of its state.
     pub fn start_at_genesis(&self, outcome: &Outcome) -> Result<(), Error> {
         self.hot.open(outcome.hash, outcome.header.clone());
-        self.working.end();
+        self.head_moved();
         for (address, account) in &outcome.diff.accounts {
             self.hot.put_account(*address, *account);
         }
@@ -159,6 +182,16 @@ impl Chain {
         }
         Ok(())
     }
+}
+
+/// Makes the tables of the KZG precompile (EIP-4844) in the background. Whoever uses it first would wait for them, for
+/// seconds; no table is precomputed, as verifying one proof gains nothing by it.
+fn warm_up() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without a thread it is as slow as it was at its first use, and as right.
+        let _ = std::thread::Builder::new().name("kzg".into()).spawn(|| c_kzg::ethereum_kzg_settings(0));
+    });
 }
 
 /// Reads the header of a block, given whole or by its header alone (RLP).

@@ -41,7 +41,7 @@ pub struct HotLimits {
 pub(crate) struct HotBlock {
     pub(crate) hash: B256,
     pub(crate) header: Header,
-    diff: Diff,
+    pub(crate) diff: Diff,
 }
 
 /// See the module's text.

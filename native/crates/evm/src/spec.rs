@@ -31,6 +31,8 @@ pub struct ChainSpec {
     op_forks: Vec<(OpHardfork, ForkCondition)>,
     deposit_contract: Option<Address>,
     blobs: BlobScheduleBlobParams,
+    /// Whether blocks are taken whose transactions root is not that of their transactions.
+    pub(crate) odd_transactions_roots: bool,
 }
 
 const OP_FORK_FIELDS: [(OpHardfork, &str); 11] = [
@@ -76,6 +78,7 @@ impl ChainSpec {
             op_forks: Vec::new(),
             deposit_contract: Some(deposit),
             blobs,
+            odd_transactions_roots: false,
         }
     }
 
@@ -90,6 +93,7 @@ impl ChainSpec {
             op_forks,
             deposit_contract: None,
             blobs: BlobScheduleBlobParams::mainnet(),
+            odd_transactions_roots: false,
         }
     }
 
@@ -155,7 +159,16 @@ impl ChainSpec {
             op_forks: if is_op { op_forks } else { Vec::new() },
             deposit_contract: config.deposit_contract_address,
             blobs: config.blob_schedule_blob_params(),
+            odd_transactions_roots: false,
         })
+    }
+
+    /// Takes blocks whose transactions root does not fit, as development chains make them; nothing else proves their
+    /// transactions.
+    #[must_use]
+    pub const fn with_odd_transactions_roots(mut self, accepted: bool) -> Self {
+        self.odd_transactions_roots = accepted;
+        self
     }
 
     /// Blob parameters in force at a time, if blobs exist there at all.

@@ -7,6 +7,7 @@ use crate::error::{Error, malformed};
 use crate::hot::{read, write};
 use crate::key::{Key, Missing};
 use crate::loaded::Loaded;
+use crate::preconfirmed_overlay::{Overlay, Snapshot};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
@@ -36,6 +37,8 @@ pub struct View {
     number: u64,
     hash: B256,
     header: Header,
+    /// The block of hot state that is read: this one, or the one below pre-confirmed blocks.
+    base: (u64, B256),
     source: Source,
 }
 
@@ -47,6 +50,8 @@ enum Source {
     Head,
     /// An older block: only what was loaded for it.
     Loaded(RwLock<Loaded>),
+    /// Pre-confirmed blocks on a block of the window; for executing the next piece, with what was provided for it.
+    Preconfirmed { snapshot: Arc<Snapshot>, executes: bool },
 }
 
 impl View {
@@ -56,14 +61,52 @@ impl View {
         let hash = header.hash_slow();
         let hot = chain.hot().block(header.number).is_some_and(|block| block.hash == hash);
         let source = if hot { Source::Hot } else { Source::Loaded(RwLock::default()) };
-        Ok(Self { chain, number: header.number, hash, header, source })
+        Ok(Self { chain, number: header.number, hash, base: (header.number, hash), header, source })
     }
 
     /// A view of the head of hot state, to execute a block on.
     pub(crate) fn of_head(chain: Arc<Chain>) -> Result<Self, Error> {
         let head = chain.hot().head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
         let (number, hash, header) = (head.header.number, head.hash, head.header.clone());
-        Ok(Self { chain, number, hash, header, source: Source::Head })
+        Ok(Self { chain, number, hash, header, base: (number, hash), source: Source::Head })
+    }
+
+    /// Opens the newest pre-confirmed state, with the context of the block it is of; `None` when there is none. It
+    /// stays as it is while further flashblocks arrive and until the block below it leaves hot state.
+    pub fn open_preconfirmed(chain: Arc<Chain>) -> Option<Self> {
+        let snapshot = chain.preconfirmed().newest()?;
+        Some(Self::of_snapshot(chain, snapshot, false))
+    }
+
+    pub(crate) fn of_snapshot(chain: Arc<Chain>, snapshot: Arc<Snapshot>, executes: bool) -> Self {
+        Self {
+            chain,
+            number: snapshot.header.number,
+            hash: snapshot.hash,
+            header: snapshot.header.clone(),
+            base: (snapshot.base_number, snapshot.base_hash),
+            source: Source::Preconfirmed { snapshot, executes },
+        }
+    }
+
+    /// The last flashblock of this state, if it is a pre-confirmed one.
+    pub fn flashblock_index(&self) -> Option<u64> {
+        match &self.source {
+            Source::Preconfirmed { snapshot, .. } => Some(snapshot.index),
+            _ => None,
+        }
+    }
+
+    /// The confirmed block this state stands on: its own, but for a pre-confirmed one.
+    pub const fn base(&self) -> (u64, B256) {
+        self.base
+    }
+
+    fn overlay(&self) -> Option<&Overlay> {
+        match &self.source {
+            Source::Preconfirmed { snapshot, .. } => Some(&snapshot.overlay),
+            _ => None,
+        }
     }
 
     pub const fn number(&self) -> u64 {
@@ -84,14 +127,14 @@ impl View {
 
     /// Whether this view reads the window of recent blocks.
     pub const fn is_hot(&self) -> bool {
-        matches!(self.source, Source::Hot | Source::Head)
+        !matches!(self.source, Source::Loaded(_))
     }
 
     /// Begins a run; `None` when the block is not in the window any more.
     pub(crate) fn enter(&self) -> Option<Epoch> {
         let hot = self.chain.hot();
         let epoch = Epoch { start: hot.start(), generation: hot.generation() };
-        if self.is_hot() && hot.block(self.number).is_none_or(|block| block.hash != self.hash) {
+        if self.is_hot() && hot.block(self.base.0).is_none_or(|block| block.hash != self.base.1) {
             return None;
         }
         Some(epoch)
@@ -100,7 +143,7 @@ impl View {
     /// Whether everything read since `enter` was of this block.
     pub(crate) fn check(&self, epoch: Epoch) -> bool {
         let hot = self.chain.hot();
-        !self.is_hot() || (hot.generation() == epoch.generation && hot.start() <= self.number)
+        !self.is_hot() || (hot.generation() == epoch.generation && hot.start() <= self.base.0)
     }
 
     /// The keys a run lacked, with where to load them.
@@ -110,21 +153,28 @@ impl View {
     }
 
     pub(crate) fn find_account(&self, address: Address) -> Option<Option<Account>> {
+        if let Some(found) = self.overlay().and_then(|overlay| overlay.account(&address)) {
+            return Some(found);
+        }
         self.find(
-            || self.chain.hot().account(address, self.number),
+            || self.chain.hot().account(address, self.base.0),
             |loaded| loaded.accounts.get(&address).copied(),
         )
     }
 
     pub(crate) fn find_slot(&self, address: Address, slot: B256) -> Option<U256> {
+        if let Some(found) = self.overlay().and_then(|overlay| overlay.slot(address, slot)) {
+            return Some(found);
+        }
         self.find(
-            || self.chain.hot().slot(address, slot, self.number),
+            || self.chain.hot().slot(address, slot, self.base.0),
             |loaded| loaded.slots.get(&(address, slot)).copied(),
         )
     }
 
     pub(crate) fn find_code(&self, hash: &B256) -> Option<Bytecode> {
-        self.chain.hot().code(hash).or_else(|| self.find(|| None, |loaded| loaded.codes.get(hash).cloned()))
+        let deployed = self.overlay().and_then(|overlay| overlay.code(hash));
+        deployed.or_else(|| self.chain.hot().code(hash)).or_else(|| self.find(|| None, |loaded| loaded.codes.get(hash).cloned()))
     }
 
     pub(crate) fn find_hash(&self, number: u64) -> Option<B256> {
@@ -133,6 +183,11 @@ impl View {
         }
         if number == self.number {
             return Some(self.hash);
+        }
+        if number >= self.base.0
+            && let Some(overlay) = self.overlay()
+        {
+            return if number == self.base.0 { Some(self.base.1) } else { overlay.hash(number) };
         }
         self.find(|| self.chain.hot().hash(number), |loaded| loaded.hashes.get(&number).copied())
     }
@@ -145,6 +200,10 @@ impl View {
                 hot().or_else(|| self.chain.working().find(self.chain.hot().generation(), self.hash, loaded))
             }
             Source::Loaded(own) => loaded(&read(own)),
+            Source::Preconfirmed { executes: false, .. } => hot(),
+            Source::Preconfirmed { executes: true, .. } => hot().or_else(|| {
+                self.chain.preconfirmed().working().find(self.chain.hot().generation(), self.base.1, loaded)
+            }),
         }
     }
 
@@ -188,7 +247,7 @@ impl View {
                     let code = bytecode(code);
                     hot.put_code(*hash, code.clone());
                     self.work(|loaded| {
-                        loaded.codes.insert(*hash, code);
+                        loaded.codes.insert(*hash, code.clone());
                     });
                 }
                 _ if !current => {}
@@ -203,10 +262,12 @@ impl View {
         Ok(())
     }
 
-    /// Keeps a value for the block being executed, if this view is what it is executed on.
-    fn work(&self, add: impl FnOnce(&mut Loaded)) {
+    /// Keeps a value for the block or flashblock being executed, if this view is what it is executed on.
+    fn work(&self, add: impl Fn(&mut Loaded)) {
         if matches!(self.source, Source::Head) {
-            self.chain.working().add(self.chain.hot().generation(), self.hash, add);
+            let generation = self.chain.hot().generation();
+            self.chain.working().add(generation, self.hash, &add);
+            self.chain.preconfirmed().working().add(generation, self.hash, &add);
         }
     }
 

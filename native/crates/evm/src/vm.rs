@@ -97,8 +97,6 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     let fork = env.cfg_env.spec;
     relax(&mut env.cfg_env, &mut env.block_env, &message);
     db.delegations = fork.into_eth_spec().is_enabled_in(SpecId::PRAGUE);
-    // A caller without funds must not fail on the fee for L1 data that a call never posts.
-    env.cfg_env.disable_fee_charge = true;
     let about = About::of(&message);
     let mut tx = message.tx;
     choose_type(&mut tx, fork.into_eth_spec());
@@ -106,6 +104,7 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         return Ran { result, db };
     }
     let mut op = OpTransaction::new(tx);
+    // No bytes, so no fee for L1 data and none for the operator: a call posts nothing. Gas is paid for as on Ethereum.
     op.enveloped_tx = Some(Bytes::new());
     let hidden = overridden_precompiles(&db);
     let kept = OP.with(RefCell::take).filter(|(kept, _)| *kept == fork && hidden.is_empty());

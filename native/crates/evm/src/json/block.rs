@@ -61,7 +61,7 @@ fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u
     let transactions = transactions.collect::<Result<Vec<T>, Error>>()?;
     let withdrawals = header.withdrawals_root.map(|_| Withdrawals::new(withdrawals));
     let block = Block { header, body: BlockBody { transactions, ommers: Vec::new(), withdrawals } };
-    check_transactions(&block).map_err(|error| Part::Transactions.blame(error))?;
+    check_transactions(spec, &block).map_err(|error| Part::Transactions.blame(error))?;
     check_ommers(&block).map_err(|error| Part::Uncles.blame(error))?;
     check_withdrawals(spec, &block).map_err(|error| Part::Withdrawals.blame(error))?;
     Ok(alloy_rlp::encode(block))

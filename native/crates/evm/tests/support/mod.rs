@@ -5,10 +5,12 @@
 mod full;
 mod random;
 mod render;
+mod witness;
 
 pub use full::{Conformance, Full, conformance};
 pub use random::Random;
 pub use render::{block_json, receipts_json};
+pub use witness::{Fixture, Witness};
 
 use alloy_primitives::{Address, Bytes, U256, address, hex};
 use chain_query_evm::{
@@ -29,8 +31,9 @@ pub const GAS: u64 = 50_000_000;
 
 /// A file of the folder that is shared between checkouts.
 pub fn shared(path: &str) -> PathBuf {
-    let folder = std::env::var("CHAIN_QUERY_SHARED").unwrap_or_else(|_| "../../../../shared".into());
-    PathBuf::from(folder).join(path)
+    // From the crate, wherever it is run from: an example runs where cargo was called.
+    let beside = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared").into();
+    PathBuf::from(std::env::var("CHAIN_QUERY_SHARED").unwrap_or_else(|_| beside())).join(path)
 }
 
 /// What a real node gave (`tests/recorded`).

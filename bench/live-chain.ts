@@ -1,0 +1,87 @@
+import { type Abi, encodeFunctionData, getContractAddress, type Hex, keccak256, toHex } from 'viem';
+import { opChainId, opFunder } from '../test/testbed/op-genesis.ts';
+import { type OpGeth, startOpGeth } from '../test/testbed/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../test/testbed/op-sequencer.ts';
+import { compileSolidity } from '../test/testbed/solidity.ts';
+import { tokenSource } from '../test/testbed/token.ts';
+
+/** Calls of `many` in a block, and the slots that each writes. */
+const callsPerBlock = 4;
+const writesPerCall = 100;
+const transfersPerBlock = 8;
+
+/** An OP chain of busy blocks on an ordinary node, one that keeps only the last states. */
+export class BusyChain implements AsyncDisposable {
+  readonly node: OpGeth;
+  readonly abi: Abi;
+  readonly token: Hex = getContractAddress({ from: opFunder.address, nonce: 0n });
+  private readonly sequencer: OpSequencer;
+  private nonce = 0;
+  private salt = 0;
+
+  private constructor(node: OpGeth, sequencer: OpSequencer, abi: Abi) {
+    this.node = node;
+    this.sequencer = sequencer;
+    this.abi = abi;
+  }
+
+  /** Block 1 makes the token. */
+  static async start(): Promise<BusyChain> {
+    const token = compileSolidity(tokenSource)['Token'];
+    if (token === undefined) throw new Error('solc left the token out');
+    const node = await startOpGeth();
+    try {
+      const chain = new BusyChain(node, await OpSequencer.on(node), token.abi);
+      await chain.sequencer.seal({ transactions: [await chain.sign({ data: token.code })] });
+      return chain;
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+  }
+
+  get head(): BlockRef {
+    return this.sequencer.head;
+  }
+
+  /** Blocks that write slots nobody has written before, or the same ones again and again. */
+  async grow(blocks: number, slots: 'fresh' | 'known'): Promise<void> {
+    for (let left = blocks; left > 0; left -= 1) {
+      const transactions: Hex[] = [];
+      for (let index = 0; index < callsPerBlock; index += 1) {
+        const salt = slots === 'fresh' ? this.salt++ : index;
+        transactions.push(await this.call('many', [BigInt(writesPerCall), BigInt(salt)]));
+      }
+      for (let index = 0; index < transfersPerBlock; index += 1) {
+        transactions.push(await this.call('transfer', [holder(index), 1n]));
+      }
+      await this.sequencer.seal({ transactions });
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.node.stop();
+  }
+
+  private call(functionName: string, args: readonly unknown[]): Promise<Hex> {
+    return this.sign({ to: this.token, data: encodeFunctionData({ abi: this.abi, functionName, args }) });
+  }
+
+  private sign(transaction: { to?: Hex; data: Hex }): Promise<Hex> {
+    const nonce = this.nonce++;
+    return opFunder.signTransaction({
+      chainId: opChainId,
+      type: 'eip1559',
+      gas: 4_000_000n,
+      maxFeePerGas: 20_000_000_000n,
+      maxPriorityFeePerGas: 1n,
+      nonce,
+      ...transaction,
+    });
+  }
+}
+
+/** Somebody who may have tokens. */
+export function holder(index: number): Hex {
+  return keccak256(toHex(`holder ${index}`)).slice(0, 42) as Hex;
+}

@@ -1,0 +1,52 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { Checks, type Scene, seconds } from './checks.ts';
+import { downtime } from './downtime.ts';
+import { kills } from './kills.ts';
+import { lies } from './lies.ts';
+import { outage } from './outage.ts';
+import { reorganisations } from './reorganisations.ts';
+import { trust } from './trust.ts';
+import { upstreamCost } from './upstream-cost.ts';
+
+const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  reorganisations,
+  lies,
+  trust,
+  outage,
+  kills,
+  'upstream-cost': upstreamCost,
+  downtime,
+};
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    /** Names, with commas between them. */
+    only: { type: 'string' },
+    full: { type: 'boolean', default: false },
+  },
+});
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const names = values.only?.split(',') ?? Object.keys(scenarios);
+console.log(`seed ${seed}`);
+const checks = new Checks();
+for (const name of names) {
+  const scenario = scenarios[name];
+  if (scenario === undefined)
+    throw new Error(`no scenario ${name}; there are ${Object.keys(scenarios).join(', ')}`);
+  console.log(`${name}:`);
+  const started = performance.now();
+  try {
+    await scenario({ checks, seed, full: values.full });
+  } catch (error) {
+    checks.check(
+      `${name} runs to its end`,
+      false,
+      error instanceof Error ? (error.stack ?? error.message) : String(error),
+    );
+  }
+  console.log(`  took ${seconds(started)}`);
+}
+console.log(`${checks.passed} passed, ${checks.failed} failed`);
+process.exitCode = checks.failed === 0 ? 0 : 1;
