@@ -12,6 +12,7 @@ const headings = [
   'executing, Mgas/s',
   'requests a block',
   'calls a block',
+  'rounds a block',
 ];
 
 /**
@@ -45,6 +46,7 @@ export async function catchUp(chain: BusyChain, dataDir: string, blocks: number)
       (mgas / (await of('block_execution_seconds_sum'))).toFixed(0),
       ((await of('upstream_requests_total')) / blocks).toFixed(2),
       ((await of('upstream_calls_total')) / blocks).toFixed(1),
+      ((await of('execution_rounds_total')) / blocks).toFixed(2),
     ]);
   }
   return markdown(headings, rows);

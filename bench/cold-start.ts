@@ -1,5 +1,5 @@
 import { copyFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeFunctionData } from 'viem';
@@ -20,18 +20,27 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+/** Whether somebody listens; cheaper than a request, as the asking shares the machine with the program that starts. */
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
 /** Milliseconds from starting a program to its first answer; it is ended then. */
 async function firstAnswer(command: string, argsOn: (port: number) => readonly string[]): Promise<number> {
   const port = await freePort();
   const started = performance.now();
   await using running = start(command, argsOn(port), { cwd: repoRoot });
   for (;;) {
-    const number = await request<string>(`http://127.0.0.1:${port}`, 'eth_blockNumber').catch(
-      () => undefined,
-    );
-    if (number !== undefined) return performance.now() - started;
+    const answer = (await listens(port))
+      ? await request(`http://127.0.0.1:${port}`, 'eth_blockNumber').catch(() => undefined)
+      : undefined;
+    if (answer !== undefined) return performance.now() - started;
     if (performance.now() - started > 30_000) throw new Error(`${command}:\n${running.output()}`);
-    await pause(2);
+    await pause(5);
   }
 }
 

@@ -114,6 +114,8 @@ export interface Native {
   readonly NativeView: typeof NativeView;
   /** Reads the header of a block, given whole or by its header alone (RLP). */
   readHeader(block: Uint8Array): NativeHeader;
+  /** The hash of the header in a block's JSON, whose transactions may be left out. */
+  headerHash(text: string): string;
   keccak256(bytes: Uint8Array): Buffer;
   /**
    * Checks the JSON of `eth_getProof` against a state root. Gives stored forms: the account (RLP of nonce, balance and

@@ -45,7 +45,7 @@ const LONG: readonly Step[] = [
   { name: 'front', command: 'npm run -s test:front', tests: true },
   { name: 'crash', command: 'npm run -s test:crash', tests: true },
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
-  { name: 'following', command: 'npm run -s test:following -- --seed 20261115', tests: true },
+  { name: 'following', command: 'npm run -s test:following -- --seed 20261115 --full', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
 ];

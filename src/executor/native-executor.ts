@@ -36,6 +36,11 @@ export function readHeader(block: Uint8Array): HeaderInfo {
   return native.readHeader(block) as HeaderInfo;
 }
 
+/** The hash of the header in a block's JSON; throws `InvalidBlockError` when it is no header. */
+export function headerHash(block: object): Hex {
+  return asInvalidBlock(() => native.headerHash(JSON.stringify(block))) as Hex;
+}
+
 /** The hash that names code and blocks. */
 export function keccak256(bytes: Uint8Array): Uint8Array {
   return native.keccak256(bytes);

@@ -6,6 +6,7 @@ import { SourceError } from '../source/errors.ts';
 import type { ChainSource } from '../source/interface.ts';
 import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from '../source/options.ts';
 import { RpcSource } from '../source/rpc-source.ts';
+import { withAncestors } from './ancestor-reader.ts';
 import type { ChainCopy, CopyModules, Hindrance } from './chain-copy.ts';
 import { expectChainId, rulesToFollow } from './chain-rules.ts';
 import { FollowTelemetry } from './follow-metrics.ts';
@@ -51,13 +52,14 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       logger.warn('--odd-transactions-roots: upstreams are believed which transactions a block has');
     }
     const onFault = (err: unknown): void => logger.error({ err }, 'pins cannot be written');
-    const prove = provenReader({ source, store });
+    const prove = withAncestors(provenReader({ source, store }), { source, store });
+    const believe = withAncestors(plainReader(source), { source, store });
     const state = new PinnedState(
       { maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
       {
         store,
-        read: options.verifyState ? prove : plainReader(source),
-        readArchive: archive === undefined ? undefined : plainReader(archive),
+        read: options.verifyState ? prove : believe,
+        readArchive: archive && withAncestors(plainReader(archive), { source: archive, store }),
         onFault,
       },
     );

@@ -67,7 +67,9 @@ export class Follower {
   async moveTo(target: Head, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
-      const { head } = await this.#marks();
+      const { lowest, head } = await this.#marks();
+      // Of an upstream that lags, or whose chain began anew: nothing that could be compared with ours.
+      if (target.number < lowest.number) return;
       if (target.number <= head.number && (await this.#isCanonical(target))) return;
       if (target.parentHash === head.hash) {
         await this.#extend(head, [await this.#modules.blocks.byHash(target.hash, { signal })]);

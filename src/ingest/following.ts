@@ -106,7 +106,7 @@ export class Following {
         isRightChain = true;
         if (target !== undefined) await this.#follower.moveTo(target, signal);
         failures = 0;
-        this.#trouble = undefined;
+        this.#trouble = await this.#otherChain();
         await this.#settle(signal);
         await Promise.race([news, over, delay(this.#options.finalityMs, undefined, { ref: false })]);
       } catch (error) {
@@ -127,6 +127,14 @@ export class Following {
       this.#wake = Promise.withResolvers();
       resolve();
     }
+  }
+
+  /** What to say when every upstream is where none of our blocks can be compared with theirs. */
+  async #otherChain(): Promise<string | undefined> {
+    const lowest = (await this.#modules.store.marks())?.lowest.number ?? 0;
+    const heads = [...this.#named.values()].map(({ number }) => number);
+    if (heads.length === 0 || heads.some((number) => number >= lowest)) return undefined;
+    return `every upstream is below block ${lowest}, the first one held: it lags, or its chain began anew`;
   }
 
   /** A head that nobody gives the block of must not keep us from the one that another upstream named. */
@@ -222,7 +230,7 @@ export class Following {
     observe({ kind: 'moved', head: anchor });
   }
 
-  /** Waits longer with each failure, but not past the next head. */
+  /** Waits longer with each failure. */
   async #rest(problem: unknown, failures: number, signal: AbortSignal): Promise<void> {
     const retryMs = retryDelay(this.#options.retry, failures);
     this.#trouble = problem instanceof Error ? problem.message : String(problem);

@@ -33,15 +33,6 @@ const { values } = parseArgs({
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
 const blocks = Number(values.blocks);
 const requests = Number(values.requests);
-/** A busy machine must not look like a wrong answer. */
-const patient = [
-  '--logs-time-limit-ms',
-  '600000',
-  '--call-time-limit-ms',
-  '60000',
-  '--state-timeout-ms',
-  '60000',
-];
 const batchSize = 25;
 const workers = 3;
 const movingShare = 5;
@@ -121,7 +112,7 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   await using chain = await startChain(name);
   await using proxy = await startLyingProxy(chain.url);
   if (values.lie !== undefined) proxy.lie = { about: values.lie } as Lie;
-  await using replica = values.self ? selfReplica(chain, proxy.url) : await startReplica(chain, patient);
+  await using replica = values.self ? selfReplica(chain, proxy.url) : await startReplica(chain);
   const oldest = (await replica.head()).number;
   const workload = new Workload(seed, chain.traits, chain.readNonces);
   const view = new ChainView(chain.url, workload.catalogue);

@@ -50,7 +50,7 @@ const refOf = (payload: Payload): BlockRef => ({
   timestamp: Number(payload.timestamp),
 });
 
-const beaconRoot = (timestamp: number): Hex => keccak256(toHex(`beacon root ${timestamp}`));
+export const beaconRoot = (timestamp: number): Hex => keccak256(toHex(`beacon root ${timestamp}`));
 
 /**
  * Builds an OP chain block by block. Building, holding a block beside the chain and making it the head are steps of

@@ -1,6 +1,7 @@
 //! The addon: casts between JavaScript and the core, and nothing else. Strings go in and come out because they
 //! cross faster than buffers; every function turns a panic into an exception.
 
+pub mod preconfirmed;
 pub mod upstream;
 
 use chain_query_evm as core;
@@ -34,6 +35,7 @@ pub struct NativeOptions {
     pub pool_threads: u32,
     pub pool_queue: u32,
     pub odd_transactions_roots: Option<bool>,
+    pub preconfirmed_depth: Option<u32>,
 }
 
 /// What a block header says.
@@ -84,6 +86,7 @@ impl NativeChain {
     pub fn create(spec: String, options: NativeOptions) -> napi::Result<Self> {
         let odd = options.odd_transactions_roots.unwrap_or_default();
         let spec = core::ChainSpec::parse(&spec).map_err(error)?.with_odd_transactions_roots(odd);
+        let depth = options.preconfirmed_depth;
         let options = ChainOptions {
             hot: HotLimits {
                 window: options.window as usize,
@@ -95,6 +98,9 @@ impl NativeChain {
             pool_queue: options.pool_queue as usize,
         };
         let inner = Arc::new(Chain::new(spec, options).map_err(error)?);
+        if let Some(depth) = depth {
+            inner.set_preconfirmed_depth(depth as usize);
+        }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         CHAINS.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::downgrade(&inner));
         Ok(Self { id, inner })

@@ -20,6 +20,12 @@ impl NativeChain {
     }
 }
 
+/// The hash of the header in a block's JSON, whose transactions may be left out.
+#[napi(catch_unwind)]
+pub fn header_hash(text: String) -> napi::Result<String> {
+    Ok(core::header_hash_from_json(&text).map_err(error)?.to_string())
+}
+
 /// The Keccak-256 hash of some bytes.
 #[napi(js_name = "keccak256", catch_unwind)]
 pub fn keccak256(bytes: &[u8]) -> Buffer {

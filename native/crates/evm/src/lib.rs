@@ -43,7 +43,7 @@ pub use diff::{Account, Diff};
 pub use error::Error;
 pub use genesis::genesis_block;
 pub use hot::HotLimits;
-pub use json::{block_from_json, outcome_from_json};
+pub use json::{block_from_json, header_hash_from_json, outcome_from_json};
 pub use key::{Key, Missing};
 pub use meter::CancelFlag;
 pub use outcome::{Extra, Outcome, ReceiptRecord, Status};

@@ -8,7 +8,7 @@ use crate::key::Missing;
 use crate::outcome::ReceiptRecord;
 use crate::spec::ChainSpec;
 use crate::transaction::{StackReceipt, l1_extras, signatures_are_canonical};
-use crate::verify::{Sent, invalid, records};
+use crate::verify::{Sent, records};
 use crate::view::View;
 use alloy_consensus::Header;
 use alloy_consensus::transaction::{Recovered, SignerRecoverable};
@@ -63,7 +63,7 @@ pub(crate) fn recover(
         }
         let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
         let signer = signer
-            .map_err(|why| invalid(header, format!("transaction {index} has no valid signature: {why}")))?;
+            .map_err(|why| invalid(header, &format!("transaction {index} has no valid signature: {why}")))?;
         Ok(WithEncoded::new(bytes.clone(), Recovered::new_unchecked(tx, signer)))
     });
     list.collect()
@@ -89,7 +89,7 @@ pub(crate) fn run(
         executor.speculate(is_first, sent);
         return Ok(Run::Missing(view.missing(epoch, missing.borrow_mut().take())));
     }
-    ran.map_err(|why| invalid(header, format!("it cannot be executed: {why}")))?;
+    ran.map_err(|why| invalid(header, &format!("it cannot be executed: {why}")))?;
 
     let Executor(OpBlockExecutor { evm, receipts, gas_used, da_footprint_used, .. }) = executor;
     let mut state = evm.finish().0;
@@ -101,7 +101,7 @@ pub(crate) fn run(
         Vec::new()
     } else {
         l1_extras(spec, header, &mut state, &raw)
-            .map_err(|why| invalid(header, format!("its L1 attributes cannot be read: {why}")))?
+            .map_err(|why| invalid(header, &format!("its L1 attributes cannot be read: {why}")))?
     };
     let late = missing.borrow_mut().take();
     if !late.is_empty() {
@@ -180,3 +180,8 @@ impl Executor {
     }
 }
 
+
+/// Without a hash: the block has none yet.
+fn invalid(header: &Header, why: &str) -> Error {
+    Error::InvalidBlock(format!("block {}, pre-confirmed: {why}", header.number))
+}

@@ -102,6 +102,11 @@ impl View {
         self.base
     }
 
+    /// The block's header, RLP; of a pre-confirmed block as it is so far.
+    pub fn encoded_header(&self) -> Vec<u8> {
+        alloy_rlp::encode(&self.header)
+    }
+
     fn overlay(&self) -> Option<&Overlay> {
         match &self.source {
             Source::Preconfirmed { snapshot, .. } => Some(&snapshot.overlay),

@@ -1,7 +1,7 @@
 //! Real blocks of OP Sepolia, executed on the state in their witnesses: the block hash that comes out must be the
 //! one the network agreed on. State is handed in through the missing-set protocol, as an upstream would.
 
-#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a test")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod support;
 

@@ -32,11 +32,21 @@ pub fn block_from_json(spec: &ChainSpec, text: &str) -> Result<Vec<u8>, Error> {
     }
 }
 
-fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u8>, Error> {
+/// The hash of the header that a block's JSON has, with or without its transactions.
+pub fn header_hash_from_json(text: &str) -> Result<B256, Error> {
+    Ok(read_header(text)?.1.hash_slow())
+}
+
+fn read_header(text: &str) -> Result<(Value, Header), Error> {
     let mut fields: Map<String, Value> = serde_json::from_str(text).map_err(|why| malformed("block", why))?;
     fields.retain(|_, field| !field.is_null());
     let fields = Value::Object(fields);
     let header = Header::deserialize(&fields).map_err(|why| malformed("block", why))?;
+    Ok((fields, header))
+}
+
+fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u8>, Error> {
+    let (fields, header) = read_header(text)?;
     let Contents { hash, transactions, uncles, withdrawals } =
         serde_json::from_value(fields).map_err(|why| malformed("block", why))?;
     same(&header, "hash", hash, header.hash_slow()).map_err(|error| Part::Header.blame(error))?;

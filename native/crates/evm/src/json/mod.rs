@@ -5,7 +5,7 @@ mod block;
 mod l1;
 mod receipts;
 
-pub use block::block_from_json;
+pub use block::{block_from_json, header_hash_from_json};
 pub use receipts::outcome_from_json;
 
 use crate::error::{Error, malformed};

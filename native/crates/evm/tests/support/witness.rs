@@ -145,7 +145,8 @@ impl<'a> Witness<'a> {
 
     /// An account that the block changed, so that the witness has it or its absence.
     fn account(&self, address: &Address) -> Option<TrieAccount> {
-        self.find_account(address).expect("the witness holds every account the block changed")
+        self.find_account(address)
+            .unwrap_or_else(|| panic!("the witness lacks {address}, which the block changed"))
     }
 
     /// One value in its stored form, if the witness reaches it.

@@ -1,0 +1,131 @@
+//! Flashblocks: blocks in pieces, before they are sealed.
+
+use crate::{NativeChain, NativeView, error, malformed};
+use chain_query_evm as core;
+use core::{Difference, Flashblock, Preconfirmation, Promotion};
+use napi::bindgen_prelude::Buffer;
+use napi_derive::napi;
+use std::sync::Arc;
+
+/// What executing a flashblock gave: an outcome with the places where its transactions and logs begin in the block, or
+/// what was missing.
+#[napi(object)]
+#[derive(Default)]
+pub struct NativePiece {
+    pub outcome: Option<Buffer>,
+    pub index: Option<f64>,
+    pub first_transaction: Option<u32>,
+    pub first_log: Option<u32>,
+    pub missing: Option<String>,
+}
+
+/// What became of a sealed block: an outcome, or how it differs, or nothing if it was not pre-confirmed.
+#[napi(object)]
+#[derive(Default)]
+pub struct NativePromotion {
+    pub outcome: Option<Buffer>,
+    #[napi(ts_type = "'transaction' | 'context' | 'results'")]
+    pub differs: Option<String>,
+    pub transaction: Option<u32>,
+    pub field: Option<String>,
+}
+
+/// Sizes for metrics.
+#[napi(object)]
+pub struct NativePreconfirmedSizes {
+    pub blocks: u32,
+    pub accounts: u32,
+    pub slots: u32,
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[napi]
+impl NativeChain {
+    /// Executes a flashblock (JSON, the whole message) on the one before it and shows it to `openPreconfirmed`.
+    #[napi(catch_unwind)]
+    pub fn extend_preconfirmed(&self, flashblock: String) -> napi::Result<NativePiece> {
+        let flashblock = Flashblock::parse(&flashblock).map_err(error)?;
+        Ok(match self.inner.extend_preconfirmed(&flashblock).map_err(error)? {
+            Preconfirmation::Done(piece) => NativePiece {
+                outcome: Some(piece.outcome.encode().into()),
+                index: Some(piece.index as f64),
+                first_transaction: Some(narrow(piece.first_transaction)),
+                first_log: Some(narrow(piece.first_log)),
+                missing: None,
+            },
+            Preconfirmation::Missing(missing) => {
+                NativePiece { missing: Some(missing.encode()), ..Default::default() }
+            }
+        })
+    }
+
+    /// Makes a sealed block (RLP) the head without executing it, if it is as it was pre-confirmed.
+    #[napi(catch_unwind)]
+    pub fn promote(&self, block: &[u8]) -> napi::Result<NativePromotion> {
+        let differs = |kind: &str| NativePromotion { differs: Some(kind.into()), ..Default::default() };
+        Ok(match self.inner.promote(block).map_err(error)? {
+            Promotion::Promoted(outcome) => {
+                NativePromotion { outcome: Some(outcome.encode().into()), ..Default::default() }
+            }
+            Promotion::Differs(Difference::Transaction(index)) => {
+                NativePromotion { transaction: Some(narrow(index)), ..differs("transaction") }
+            }
+            Promotion::Differs(Difference::Context(field)) => {
+                NativePromotion { field: Some(field.into()), ..differs("context") }
+            }
+            Promotion::Differs(Difference::Results(field)) => {
+                NativePromotion { field: Some(field.into()), ..differs("results") }
+            }
+            Promotion::Unknown => NativePromotion::default(),
+        })
+    }
+
+    /// Forgets pre-confirmed blocks from a number on.
+    #[napi(catch_unwind)]
+    pub fn drop_preconfirmed(&self, from: i64) -> napi::Result<()> {
+        let from = u64::try_from(from).map_err(|_| malformed("a block number is not negative"))?;
+        self.inner.drop_preconfirmed(from);
+        Ok(())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn preconfirmed_sizes(&self) -> NativePreconfirmedSizes {
+        let (blocks, accounts, slots) = self.inner.preconfirmed_sizes();
+        NativePreconfirmedSizes { blocks: narrow(blocks), accounts: narrow(accounts), slots: narrow(slots) }
+    }
+}
+
+#[napi]
+impl NativeView {
+    /// Opens the newest pre-confirmed state, if there is one.
+    #[napi(catch_unwind)]
+    pub fn open_preconfirmed(chain: &NativeChain) -> Option<NativeView> {
+        core::View::open_preconfirmed(Arc::clone(&chain.inner)).map(|view| Self(Arc::new(view)))
+    }
+
+    /// The last flashblock of a pre-confirmed state.
+    #[napi(getter)]
+    pub fn flashblock_index(&self) -> Option<f64> {
+        self.0.flashblock_index().map(|index| index as f64)
+    }
+
+    /// The header of the block so far, RLP.
+    #[napi(catch_unwind)]
+    pub fn header(&self) -> Buffer {
+        self.0.encoded_header().into()
+    }
+
+    /// The confirmed block this state stands on: its own, but for a pre-confirmed one.
+    #[napi(getter)]
+    pub fn base_number(&self) -> f64 {
+        self.0.base().0 as f64
+    }
+
+    #[napi(getter)]
+    pub fn base_hash(&self) -> String {
+        self.0.base().1.to_string()
+    }
+}

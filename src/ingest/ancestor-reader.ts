@@ -1,0 +1,76 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
+import { headerHash } from '../executor/native-executor.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import { fromHex, type Hex } from '../primitives/hex.ts';
+import { parseHash } from '../primitives/parse.ts';
+import type { ChainSource, JsonObject } from '../source/interface.ts';
+import type { Store } from '../store/interface.ts';
+import { parentHashOf } from './header-links.ts';
+import { headerAt } from './restore.ts';
+import { type Learnt, preferring, type StateReader } from './state-reader.ts';
+
+export interface AncestorModules {
+  readonly source: Pick<ChainSource, 'ancestors' | 'report'>;
+  readonly store: Pick<Store, 'canonicalHash' | 'header'>;
+}
+
+/** How many upstreams may be found lying about one thing before it is given up. */
+const MAX_LIARS = 8;
+
+/**
+ * Adds to a reader the hashes that BLOCKHASH sees below the copy: by headers that are hashed here, each of which names
+ * the one below, down from a block that is held.
+ */
+export function withAncestors(read: StateReader, modules: AncestorModules): StateReader {
+  return async (keys, at, prefer) => {
+    const numbers = keys.filter((key) => key.kind === 'blockHash').map(({ number }) => number);
+    if (numbers.length === 0) return read(keys, at, prefer);
+    const others = keys.filter(({ kind }) => kind !== 'blockHash');
+    const [hashes, learnt] = await Promise.all([
+      readHashes(modules, at, Math.min(...numbers), prefer),
+      read(others, at, prefer),
+    ]);
+    const rest = learnt.values();
+    const unknown: Learnt = { value: undefined, upstream: undefined };
+    return keys.map((key) =>
+      key.kind === 'blockHash' ? (hashes.get(key.number) ?? unknown) : (rest.next().value ?? unknown),
+    );
+  };
+}
+
+async function readHashes(
+  { source, store }: AncestorModules,
+  at: BlockRef,
+  from: number,
+  prefer: string | undefined,
+): Promise<ReadonlyMap<number, Learnt>> {
+  const parent = parentHashOf(await headerAt(store, at.number));
+  for (let liars = 0; liars < MAX_LIARS; liars++) {
+    const { value: headers, upstream } = await source.ancestors(at.hash, from, preferring(prefer));
+    try {
+      return linked(headers, { number: at.number - 1, hash: parent }, upstream);
+    } catch (error) {
+      if (!(error instanceof InvalidBlockError)) throw error;
+      source.report(upstream, { item: at.hash, what: `header: ${error.type.reason}` });
+    }
+  }
+  throw new StateUnavailableError(`no upstream has the blocks below ${at.number} ${at.hash}`);
+}
+
+/** The hashes of headers that lead down from `top`. */
+function linked(
+  headers: readonly JsonObject[],
+  top: BlockRef,
+  upstream: string,
+): ReadonlyMap<number, Learnt> {
+  const hashes = new Map<number, Learnt>();
+  let { number, hash }: { number: number; hash: Hex } = top;
+  for (const header of headers.toReversed()) {
+    if (headerHash(header) !== hash) throw new InvalidBlockError(`the block below does not hash to ${hash}`);
+    hashes.set(number, { value: fromHex(hash), upstream });
+    hash = parseHash(header['parentHash'], 'parent hash');
+    number--;
+  }
+  return hashes;
+}
