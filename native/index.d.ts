@@ -11,6 +11,8 @@ export interface NativeOptions {
   readonly poolQueue: number;
   /** Takes blocks whose transactions root does not fit. Default: no. */
   readonly oddTransactionsRoots?: boolean;
+  /** Blocks that may be pre-confirmed at once. Default: 5. */
+  readonly preconfirmedDepth?: number;
 }
 
 /** What a block header says. */
@@ -24,6 +26,35 @@ export interface NativeHeader {
 export interface NativeExecution {
   readonly outcome?: Buffer;
   readonly missing?: string;
+}
+
+/** What executing a flashblock gave: what was missing, or all the others. */
+export interface NativePiece {
+  /** The header and hash of the block so far; transactions, receipts, logs and changes of this flashblock only. */
+  readonly outcome?: Buffer;
+  readonly index?: number;
+  /** Where the transactions and logs of this flashblock begin in the block. */
+  readonly firstTransaction?: number;
+  readonly firstLog?: number;
+  readonly missing?: string;
+}
+
+/** What became of a sealed block: nothing is set if no block of its number was pre-confirmed on the head. */
+export interface NativePromotion {
+  /** It was as pre-confirmed and is the head now. */
+  readonly outcome?: Buffer;
+  /** It is another one and must be executed: from a transaction on, or the same ones in another context or with other results. */
+  readonly differs?: 'transaction' | 'context' | 'results';
+  /** The first transaction that differs. */
+  readonly transaction?: number;
+  /** The first header field that differs. */
+  readonly field?: string;
+}
+
+export interface NativePreconfirmedSizes {
+  readonly blocks: number;
+  readonly accounts: number;
+  readonly slots: number;
 }
 
 export interface NativeSizes {
@@ -59,6 +90,17 @@ export declare class NativeChain {
    */
   outcomeFromJson(block: Uint8Array, receipts: string): Buffer;
   sizes(): NativeSizes;
+  /**
+   * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root and
+   * logs bloom of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
+   * `malformed` or `unavailable` everything is as it was. What is missing is handed to `provide`, as for `execute`.
+   */
+  extendPreconfirmed(flashblock: string): NativePiece;
+  /** Makes a sealed block the head without executing it, if it is as it was pre-confirmed. */
+  promote(block: Uint8Array): NativePromotion;
+  /** Forgets pre-confirmed blocks from a number on. */
+  dropPreconfirmed(from: number): void;
+  preconfirmedSizes(): NativePreconfirmedSizes;
 }
 
 /** Every account and slot of a state, gathered to compute its root. */
@@ -81,9 +123,18 @@ export declare class NativeCancel {
 export declare class NativeView {
   private constructor();
   static open(chain: NativeChain, header: Uint8Array): NativeView;
+  /** The newest pre-confirmed state, if there is one. Further flashblocks do not change it. */
+  static openPreconfirmed(chain: NativeChain): NativeView | null;
   readonly number: number;
   readonly hash: string;
   readonly timestamp: number;
+  /** The last flashblock of a pre-confirmed state. */
+  readonly flashblockIndex: number | null;
+  /** The confirmed block that is read below pre-confirmed changes; without any, the block itself. */
+  readonly baseNumber: number;
+  readonly baseHash: string;
+  /** RLP; of a pre-confirmed block as it is so far. */
+  header(): Buffer;
   nonce(address: string): string;
   storage(address: string, slot: string): string;
   call(

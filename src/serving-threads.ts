@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { StateLoader } from './executor/interface.ts';
 import { readKeys } from './executor/missing.ts';
+import { StateUnavailableError } from './primitives/errors.ts';
 import type { StateQuestion, ThreadData, ThreadNews, ThreadOrder } from './serving-thread-messages.ts';
 
 export interface ThreadModules {
@@ -70,7 +71,10 @@ export class ServingThread {
       // Copied, so that no more than the values themselves is sent.
       this.#say({ kind: 'loaded', id, values: values.map((value) => value && Uint8Array.from(value)) });
     } catch (error) {
-      this.#say({ kind: 'unavailable', id, reason: error instanceof Error ? error.message : String(error) });
+      // Upstreams and their words are for the log, not for clients.
+      const reason =
+        error instanceof StateUnavailableError ? error.type.reason : 'no upstream gave the state asked for';
+      this.#say({ kind: 'unavailable', id, reason });
     }
   }
 

@@ -58,12 +58,17 @@ export function isTheirs(error: unknown): error is Error {
   return kinds.some((kind) => error instanceof kind);
 }
 
+/** A line must stay readable; some servers answer with pages. */
+const MAX_WORDS = 160;
+
 /** What an upstream said, without its name, which the section has already. */
 export function wordsOf(error: Error): string {
   const name = error instanceof SourceError ? error.type.upstream : undefined;
-  return name !== undefined && error.message.startsWith(`${name}: `)
-    ? error.message.slice(name.length + 2)
-    : error.message;
+  const words =
+    name !== undefined && error.message.startsWith(`${name}: `)
+      ? error.message.slice(name.length + 2)
+      : error.message;
+  return words.length <= MAX_WORDS ? words : `${words.slice(0, MAX_WORDS)}…`;
 }
 
 /** The code of what an upstream answered, if it is one of these. */

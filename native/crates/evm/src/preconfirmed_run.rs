@@ -112,11 +112,8 @@ pub(crate) fn run(
         // The gas of one transaction is told from the sums, which go on from the piece before.
         first.gas_used -= before.gas_used;
     }
-    let progress = Progress {
-        transactions: before.transactions + sent.len(),
-        gas_used,
-        da_footprint: da_footprint_used,
-    };
+    let progress =
+        Progress { transactions: before.transactions + sent.len(), gas_used, da_footprint: da_footprint_used };
     let receipts = receipts.iter().map(|receipt| receipt.for_root(spec, header).encoded_2718().into()).collect();
     Ok(Run::Done(Box::new(Ran { progress, receipts, records, bundle, diff })))
 }
@@ -152,8 +149,7 @@ impl Executor {
             extra_data: header.extra_data.clone(),
         };
         let evm = OpEvmFactory::<OpTx>::default().create_evm(state, env);
-        let mut executor =
-            OpBlockExecutor::new(evm, context, Arc::clone(spec), OpAlloyReceiptBuilder::default());
+        let mut executor = OpBlockExecutor::new(evm, context, Arc::clone(spec), OpAlloyReceiptBuilder::default());
         executor.gas_used = before.gas_used;
         executor.da_footprint_used = before.da_footprint;
         Self(executor)
@@ -179,7 +175,6 @@ impl Executor {
         }
     }
 }
-
 
 /// Without a hash: the block has none yet.
 fn invalid(header: &Header, why: &str) -> Error {

@@ -179,7 +179,9 @@ impl View {
 
     pub(crate) fn find_code(&self, hash: &B256) -> Option<Bytecode> {
         let deployed = self.overlay().and_then(|overlay| overlay.code(hash));
-        deployed.or_else(|| self.chain.hot().code(hash)).or_else(|| self.find(|| None, |loaded| loaded.codes.get(hash).cloned()))
+        deployed
+            .or_else(|| self.chain.hot().code(hash))
+            .or_else(|| self.find(|| None, |loaded| loaded.codes.get(hash).cloned()))
     }
 
     pub(crate) fn find_hash(&self, number: u64) -> Option<B256> {

@@ -42,8 +42,7 @@ struct Case<'a> {
 
 fn hold(load: &Load<'_>, missing: &mut Missing) -> Vec<Vec<u8>> {
     // Speculation also asks for keys that a block never touches; a witness does not have those.
-    let loaded: Vec<(Key, Vec<u8>)> =
-        missing.keys.iter().filter_map(|key| Some((*key, load(key)?))).collect();
+    let loaded: Vec<(Key, Vec<u8>)> = missing.keys.iter().filter_map(|key| Some((*key, load(key)?))).collect();
     missing.keys = loaded.iter().map(|(key, _)| *key).collect();
     loaded.into_iter().map(|(_, value)| value).collect()
 }
@@ -561,8 +560,15 @@ fn random_genesis(cancun: bool) -> String {
     if !cancun {
         let config = text["config"].as_object_mut().unwrap();
         let younger = [
-            "shanghaiTime", "cancunTime", "pragueTime", "canyonTime", "ecotoneTime", "fjordTime", "graniteTime",
-            "holoceneTime", "isthmusTime",
+            "shanghaiTime",
+            "cancunTime",
+            "pragueTime",
+            "canyonTime",
+            "ecotoneTime",
+            "fjordTime",
+            "graniteTime",
+            "holoceneTime",
+            "isthmusTime",
         ];
         config.retain(|name, _| !younger.contains(&name.as_str()));
     }
