@@ -69,13 +69,15 @@ export async function startNode(
     cleanups.push(async () => {
       await Promise.all(threads.map((thread) => thread.close()));
     });
-    for (let index = 0; index < options.threads; index++) {
+    const startThread = (): Promise<Endpoints> => {
       const data: ThreadData = { options, version, executorId: copy.executor.id, endpoints };
       const thread = new ServingThread(data, { load: copy.load, onFailure });
       threads.push(thread);
-      // The first thread is given port 0 where that was asked for; the others join the port it got.
-      endpoints = await thread.listening;
-    }
+      return thread.listening;
+    };
+    // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
+    if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
+    await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
     admin = await startAdmin(options, { copy, registry, threads, isDraining: () => isDraining });
     copy.start();
     failure.signal.throwIfAborted();

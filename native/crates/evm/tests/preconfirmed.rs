@@ -11,6 +11,7 @@ use alloy_consensus::{
     Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, Sealable, SignableTransaction, Transaction, TxEip1559, proofs,
 };
 use alloy_eips::eip2718::Encodable2718;
+use alloy_eips::eip2935::HISTORY_STORAGE_ADDRESS;
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U64, U256, address, hex, keccak256};
@@ -504,6 +505,9 @@ const STORE: [u8; 15] = hex!("3660065733ff5b6020356000355500");
 /// Creates (CREATE2) what its input says, always at the same address for the same input.
 const FACTORY: [u8; 14] = hex!("36600060003760003660006000f5");
 
+/// Counts its calls in slot 0. It stands where every block calls it once.
+const COUNTER: [u8; 8] = hex!("5f546001015f5500");
+
 fn factory() -> Address {
     Address::with_last_byte(0xfa)
 }
@@ -555,6 +559,7 @@ fn random_genesis(cancun: bool) -> String {
     let alloc = json!({
         CONTRACT.to_string(): store,
         factory().to_string(): { "balance": "0x0", "code": hex::encode_prefixed(FACTORY) },
+        HISTORY_STORAGE_ADDRESS.to_string(): { "balance": "0x0", "code": hex::encode_prefixed(COUNTER) },
     });
     let mut text: Value = serde_json::from_str(&genesis(Fork::Isthmus, &alloc)).unwrap();
     if !cancun {
@@ -849,6 +854,14 @@ fn what_does_not_fit_the_head_is_dropped() {
     diff.slots.pop();
     chain.apply(&header, &diff.encode()).unwrap();
     assert_eq!(newest(&chain), None);
+    // One with another hash is promoted, but nothing stands on it.
+    let chain = both();
+    let mut other = read_block(&case.blocks[0]);
+    other.header.state_root = B256::repeat_byte(1);
+    let view = View::open_preconfirmed(Arc::clone(&chain)).unwrap();
+    assert!(matches!(chain.promote(&alloy_rlp::encode(&other)), Ok(Promotion::Promoted(_))));
+    assert_eq!((newest(&chain), chain.head_view().unwrap().hash()), (None, other.header.hash_slow()));
+    assert_eq!(view.slot(CONTRACT, B256::with_last_byte(3)), Read::Value(U256::from(21)));
     // The head is taken back or replaced.
     let chain = both();
     assert!(matches!(chain.promote(&case.blocks[0]), Ok(Promotion::Promoted(_))));
