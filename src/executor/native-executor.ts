@@ -59,7 +59,8 @@ export function checkProof(
   try {
     return native.checkProof(stateRoot, toHex(address), slots.map(toHex), JSON.stringify(proof));
   } catch (error) {
-    throw new InvalidProofError(error instanceof Error ? error.message : String(error), { cause: error });
+    const text = error instanceof Error ? error.message : String(error);
+    throw new InvalidProofError(`proof: ${text}`, { cause: error });
   }
 }
 

@@ -78,11 +78,11 @@ describe('hashes below the copy', () => {
   });
 
   it.each([
-    ['a field changed', chain.map((block, at) => (at === 8 ? { ...block, gasUsed: '0x1' } : block))],
-    ['another block', chain.map((block, at) => (at === 9 ? header(9, zero) : block))],
+    ['a field changed', chain.map((block, index) => (index === 8 ? { ...block, gasUsed: '0x1' } : block))],
+    ['another block', chain.map((block, index) => (index === 9 ? header(9, zero) : block))],
     [
       'a false hash',
-      chain.map((block, at) => (at === 7 ? { ...header(7, zero), hash: chain[7]?.hash } : block)),
+      chain.map((block, index) => (index === 7 ? { ...header(7, zero), hash: chain[7]?.hash } : block)),
     ],
   ])('refuse %s, name who said it, and ask on', async (_, lie) => {
     const { read, lies } = readerOf([lie, chain]);
@@ -94,6 +94,6 @@ describe('hashes below the copy', () => {
 
   it('are an error when nobody tells the truth', async () => {
     const { read } = readerOf([chain.map((block) => ({ ...block, gasUsed: '0x1' }))]);
-    await expect(read(keys, at, undefined)).rejects.toThrow('no upstream has the blocks below');
+    await expect(read(keys, at, undefined)).rejects.toThrow('no upstream tells the truth');
   });
 });

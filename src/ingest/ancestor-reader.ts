@@ -1,12 +1,12 @@
 import type { BlockRef } from '../chain/outcome.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import { headerHash } from '../executor/native-executor.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
 import { fromHex, type Hex } from '../primitives/hex.ts';
 import { parseHash } from '../primitives/parse.ts';
 import type { ChainSource, JsonObject } from '../source/interface.ts';
 import type { Store } from '../store/interface.ts';
 import { parentHashOf } from './header-links.ts';
+import { untilHonest } from './honest.ts';
 import { headerAt } from './restore.ts';
 import { type Learnt, preferring, type StateReader } from './state-reader.ts';
 
@@ -14,9 +14,6 @@ export interface AncestorModules {
   readonly source: Pick<ChainSource, 'ancestors' | 'report'>;
   readonly store: Pick<Store, 'canonicalHash' | 'header'>;
 }
-
-/** How many upstreams may be found lying about one thing before it is given up. */
-const MAX_LIARS = 8;
 
 /**
  * Adds to a reader the hashes that BLOCKHASH sees below the copy: by headers that are hashed here, each of which names
@@ -45,17 +42,12 @@ async function readHashes(
   from: number,
   prefer: string | undefined,
 ): Promise<ReadonlyMap<number, Learnt>> {
-  const parent = parentHashOf(await headerAt(store, at.number));
-  for (let liars = 0; liars < MAX_LIARS; liars++) {
-    const { value: headers, upstream } = await source.ancestors(at.hash, from, preferring(prefer));
-    try {
-      return linked(headers, { number: at.number - 1, hash: parent }, upstream);
-    } catch (error) {
-      if (!(error instanceof InvalidBlockError)) throw error;
-      source.report(upstream, { item: at.hash, what: `header: ${error.type.reason}` });
-    }
-  }
-  throw new StateUnavailableError(`no upstream has the blocks below ${at.number} ${at.hash}`);
+  const top = { number: at.number - 1, hash: parentHashOf(await headerAt(store, at.number)) };
+  return untilHonest(source, {
+    item: at.hash,
+    ask: () => source.ancestors(at.hash, from, preferring(prefer)),
+    read: ({ value, upstream }) => linked(value, top, upstream),
+  });
 }
 
 /** The hashes of headers that lead down from `top`. */
@@ -67,7 +59,7 @@ function linked(
   const hashes = new Map<number, Learnt>();
   let { number, hash }: { number: number; hash: Hex } = top;
   for (const header of headers.toReversed()) {
-    if (headerHash(header) !== hash) throw new InvalidBlockError(`the block below does not hash to ${hash}`);
+    if (headerHash(header) !== hash) throw new InvalidBlockError(`header: block ${number} is not ${hash}`);
     hashes.set(number, { value: fromHex(hash), upstream });
     hash = parseHash(header['parentHash'], 'parent hash');
     number--;

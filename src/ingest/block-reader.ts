@@ -1,10 +1,10 @@
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
-import { InvalidBlockError } from '../executor/errors.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { parseHash, toQuantity } from '../primitives/parse.ts';
 import { SourceError } from '../source/errors.ts';
 import type { Answer, ChainSource, JsonObject, ReadOptions } from '../source/interface.ts';
+import { untilHonest } from './honest.ts';
 
 /** A block whose parts all fit its hash. */
 export interface ReadBlock extends BlockRef {
@@ -18,9 +18,6 @@ export interface BlockReaderModules {
   readonly source: Pick<ChainSource, 'blockByHash' | 'blockByNumber' | 'receipts' | 'report'>;
   readonly executor: Pick<NativeExecutor, 'blockFromJson' | 'outcomeFromJson'>;
 }
-
-/** How many upstreams may be found lying about one thing before it is given up. */
-const MAX_LIARS = 8;
 
 /** Reads blocks and receipts from upstreams, and takes only what is proven by a block's hash. */
 export class BlockReader {
@@ -61,22 +58,17 @@ export class BlockReader {
     return { number: Number(value['number']), hash, parentHash, rlp, upstream };
   }
 
-  /** Asks until somebody tells the truth; whoever does not is reported, and so not asked about it again. */
-  async #honest<A, T>(
+  /** An answer that may be missing: nobody has the block. */
+  #honest<A, T>(
     item: string,
     ask: () => Promise<Answer<A> | undefined>,
     read: (answer: Answer<A>) => T,
   ): Promise<T> {
-    for (let liars = 0; liars < MAX_LIARS; liars++) {
+    const present = async (): Promise<Answer<A>> => {
       const answer = await ask();
       if (answer === undefined) throw new SourceError({ code: 'unknownBlock' }, `no upstream has ${item}`);
-      try {
-        return read(answer);
-      } catch (error) {
-        if (!(error instanceof InvalidBlockError)) throw error;
-        this.#modules.source.report(answer.upstream, { item, what: error.type.reason });
-      }
-    }
-    throw new SourceError({ code: 'noUpstream' }, `no upstream tells the truth about ${item}`);
+      return answer;
+    };
+    return untilHonest(this.#modules.source, { item, ask: present, read });
   }
 }

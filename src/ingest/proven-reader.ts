@@ -5,8 +5,9 @@ import { codeHashOf } from '../executor/missing.ts';
 import { checkProof, keccak256, readHeader } from '../executor/native-executor.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
-import type { ChainSource } from '../source/interface.ts';
+import type { Answer, ChainSource } from '../source/interface.ts';
 import type { Store } from '../store/interface.ts';
+import { untilHonest } from './honest.ts';
 import { headerAt } from './restore.ts';
 import { type Learnt, preferring, type StateReader, toLearnt } from './state-reader.ts';
 
@@ -21,9 +22,6 @@ interface Place extends BlockRef {
   readonly stateRoot: Hex;
   readonly prefer: string | undefined;
 }
-
-/** How many upstreams may be found lying about one thing before it is given up. */
-const MAX_LIARS = 8;
 
 /** Takes only what a Merkle proof ties to the state root of a block that is held here, and names who lied. */
 export function provenReader(modules: ProvenReaderModules): StateReader {
@@ -55,15 +53,11 @@ async function proveAccount(
   const { source } = modules;
   const address = keys[0]?.address ?? new Uint8Array();
   const slots = keys.filter((key) => key.kind === 'slot').map(({ slot }) => slot);
-  for (let liars = 0; liars < MAX_LIARS; liars++) {
-    const { value: proof, upstream } = await source.proof(
-      address,
-      slots,
-      place.hash,
-      preferring(place.prefer),
-    );
-    try {
-      const [account, ...values] = checkProof(place.stateRoot, address, slots, proof);
+  return untilHonest(source, {
+    item: place.hash,
+    ask: () => source.proof(address, slots, place.hash, preferring(place.prefer)),
+    read: async ({ value, upstream }) => {
+      const [account, ...values] = checkProof(place.stateRoot, address, slots, value);
       const learnt = new Map<string, Learnt>(
         slots.map((slot, index) => [
           keyText({ kind: 'slot', address, slot }),
@@ -75,12 +69,8 @@ async function proveAccount(
         learnt.set(keyText({ kind: 'account', address }), { value: account, upstream, ...code });
       }
       return learnt;
-    } catch (error) {
-      if (!(error instanceof InvalidProofError)) throw error;
-      source.report(upstream, { item: place.hash, what: 'state proof' });
-    }
-  }
-  throw new StateUnavailableError(`no upstream proves what it says about ${toHex(address)}`);
+    },
+  });
 }
 
 /** The code of an account that is proven: its hash is the proof. */
@@ -93,12 +83,23 @@ async function provenCode(
   if (hash === undefined) return {};
   const [held] = await store.loadState([{ kind: 'code', hash }], place.number);
   if (held !== undefined) return { code: { hash, bytes: held } };
-  for (let liars = 0; liars < MAX_LIARS; liars++) {
-    const [read] = await source.state([{ kind: 'account', address }], place.hash, preferring(place.prefer));
-    if (read?.kind !== 'account') break;
-    const bytes = read.account.code;
-    if (Buffer.compare(keccak256(bytes), hash) === 0) return { code: { hash, bytes } };
-    source.report(read.upstream, { item: place.hash, what: 'code' });
-  }
-  throw new StateUnavailableError(`no upstream has the code of ${toHex(address)}`);
+  const code = await untilHonest(source, {
+    item: place.hash,
+    ask: () => readCode(source, address, place),
+    read: ({ value: bytes }) => {
+      if (Buffer.compare(keccak256(bytes), hash) === 0) return { hash, bytes };
+      throw new InvalidProofError(`code: that of ${toHex(address)} does not hash to ${toHex(hash)}`);
+    },
+  });
+  return { code };
+}
+
+async function readCode(
+  source: ProvenReaderModules['source'],
+  address: Uint8Array,
+  place: Place,
+): Promise<Answer<Uint8Array>> {
+  const [read] = await source.state([{ kind: 'account', address }], place.hash, preferring(place.prefer));
+  if (read?.kind === 'account') return { value: read.account.code, upstream: read.upstream };
+  throw new StateUnavailableError(`no upstream has the account ${toHex(address)}`);
 }

@@ -1,0 +1,145 @@
+import { brotliCompressSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Decoded, DecodeError, decodeFlashblock } from './decode.ts';
+import { hashAfter, wireMessage } from './fixture.ts';
+import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
+
+const limits = DEFAULT_FLASHBLOCK_OPTIONS.stream;
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const message = wireMessage({ number: 7, index: 0 });
+
+function bytesOf(buffer: Uint8Array): ArrayBuffer {
+  return Uint8Array.from(buffer).buffer;
+}
+const decode = (value: unknown): Decoded => decodeFlashblock(JSON.stringify(value), limits);
+const brotli = (text: string): ArrayBuffer => bytesOf(brotliCompressSync(text));
+
+describe('decodeFlashblock', () => {
+  it('reads JSON text, JSON bytes and brotli to the same flashblock', () => {
+    const text = JSON.stringify(message);
+    const [first, ...others] = [text, bytesOf(Buffer.from(text)), brotli(text)].map((data) =>
+      decodeFlashblock(data, limits),
+    );
+    expect(first).toMatchObject({
+      ok: true,
+      flashblock: {
+        payloadId: message['payload_id'],
+        index: 0,
+        blockNumber: 7,
+        base: { parentHash: hashAfter(6), gasLimit: 60_000_000n, timestamp: 1_700_000_014n },
+        diff: { blockHash: hashAfter(7, 0), gasUsed: 21_000n, blobGasUsed: undefined },
+      },
+    });
+    if (!first?.ok) throw new Error('not decoded');
+    expect(first.flashblock.diff.transactions.map((bytes) => [...bytes])).toEqual([
+      [0x7e, 1],
+      [2, 255],
+    ]);
+    for (const other of others) expect(other).toEqual(first);
+  });
+
+  it('has one digest for one content, whatever its spelling and metadata', () => {
+    const plain = decode(message);
+    const diff = { ...(message['diff'] as object), state_root: '0x00' };
+    const spelled = JSON.parse(
+      JSON.stringify({ ...message, metadata: {}, more: 1 }).replaceAll(/"0x[0-9a-f]{64}"/g, (hex) =>
+        hex.replaceAll(/[a-f]/g, (digit) => digit.toUpperCase()),
+      ),
+    ) as unknown;
+    const other = decode(wireMessage({ number: 7, index: 0, twist: 'other' }));
+    if (!plain.ok || !other.ok) throw new Error('not decoded');
+    expect(decode(spelled)).toMatchObject({ ok: true, flashblock: { digest: plain.flashblock.digest } });
+    expect(other.flashblock.digest).not.toBe(plain.flashblock.digest);
+    expect(decode({ ...message, diff })).toMatchObject({ ok: false, error: { type: { code: 'malformed' } } });
+  });
+
+  it.each([
+    ['nothing', '', 'notJson'],
+    ['half a message', JSON.stringify(message).slice(0, 300), 'notJson'],
+    ['bytes that are not brotli', bytesOf(Buffer.from('hello')), 'notBrotli'],
+    ['bytes that are not UTF-8', bytesOf(Buffer.from([0x7b, 0xff, 0xfe])), 'notJson'],
+    ['brotli of something else', brotli('hello'), 'notJson'],
+    ['a list', '[]', 'malformed'],
+    ['null', 'null', 'malformed'],
+    ['a long message', ' '.repeat(limits.maxMessageBytes + 1), 'tooLarge'],
+    ['a brotli bomb', brotli(' '.repeat(limits.maxTextBytes + 1)), 'tooLarge'],
+    ['many brackets', '['.repeat(1_000_000), 'notJson'],
+  ] as const)('refuses %s', (_, data, code) => {
+    expect(decodeFlashblock(data, limits)).toMatchObject({ ok: false, error: { type: { code } } });
+  });
+
+  it.each([
+    ['index', { index: -1 }],
+    ['index', { index: 1.5 }],
+    ['index', { index: '0' }],
+    ['index', { index: 1e9 }],
+    ['base', { index: 1 }],
+    ['base', { base: undefined }],
+    ['base', { base: null }],
+    ['payload_id', { payload_id: '0x01' }],
+    ['block_number', { metadata: { block_number: 8 } }],
+    ['block_number', { metadata: { block_number: -1 } }],
+    ['block_number', { metadata: { block_number: 2 ** 60 } }],
+    ['metadata', { metadata: [] }],
+    ['diff', { diff: null }],
+    ['diff.withdrawals', { diff: { ...(message['diff'] as object), withdrawals: [{}] } }],
+    ['diff.transactions', { diff: { ...(message['diff'] as object), transactions: ['0x'] } }],
+    ['diff.transactions', { diff: { ...(message['diff'] as object), transactions: {} } }],
+    ['diff.gas_used', { diff: { ...(message['diff'] as object), gas_used: `0x1${'0'.repeat(16)}` } }],
+    ['diff.gas_used', { diff: { ...(message['diff'] as object), gas_used: '' } }],
+  ])('refuses a wrong %s: %j', (field, change) => {
+    const decoded = decode({ ...message, ...change });
+    expect(decoded).toMatchObject({ ok: false, error: { type: { code: 'malformed' } } });
+    if (!decoded.ok) expect(decoded.error.message.startsWith(field)).toBe(true);
+  });
+
+  it(`never throws and never gives half of one (SEED=${seed})`, () => {
+    const whole = (decoded: Decoded): void => {
+      if (!decoded.ok) {
+        expect(decoded.error).toBeInstanceOf(DecodeError);
+        return;
+      }
+      const { index, base, diff, payloadId } = decoded.flashblock;
+      expect(payloadId).toMatch(/^0x[0-9a-f]{16}$/);
+      expect(base !== undefined).toBe(index === 0);
+      for (const hash of [diff.blockHash, diff.stateRoot, diff.receiptsRoot, diff.withdrawalsRoot]) {
+        expect(hash).toMatch(/^0x[0-9a-f]{64}$/);
+      }
+      expect(diff.transactions.every((bytes) => bytes.length > 0)).toBe(true);
+    };
+    const paths = Object.entries(message).flatMap(([name, value]) =>
+      typeof value === 'object' && value !== null
+        ? [[name], ...Object.keys(value).map((inner) => [name, inner])]
+        : [[name]],
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...paths), fc.jsonValue(), ([outer = '', inner], value) => {
+        const nested = message[outer] as object;
+        whole(decode({ ...message, [outer]: inner === undefined ? value : { ...nested, [inner]: value } }));
+      }),
+      { seed, numRuns: 2_000 },
+    );
+    const packed = new Uint8Array(brotli(JSON.stringify(message)));
+    const text = Buffer.from(JSON.stringify(message));
+    fc.assert(
+      fc.property(
+        fc.constantFrom<Uint8Array>(packed, text),
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 4 }),
+        fc.nat(),
+        (bytes, flips, cut) => {
+          const broken = Uint8Array.from(bytes.subarray(0, bytes.length - (cut % 3 === 0 ? cut % 50 : 0)));
+          for (const [at, value] of flips) broken[at % broken.length] = value;
+          whole(decodeFlashblock(broken.buffer, limits));
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.uint8Array().map(bytesOf)), (data) =>
+        whole(decodeFlashblock(data, limits)),
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  });
+});

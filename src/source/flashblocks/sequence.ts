@@ -1,0 +1,211 @@
+import type { Hex } from '../../primitives/hex.ts';
+import type { Flashblock } from './flashblock.ts';
+import { type Decision, decide, judge } from './sequence-rules.ts';
+import {
+  type Arrival,
+  type BlockRef,
+  endPending,
+  giveUp,
+  type Held,
+  type SequenceLimits,
+  type SequenceState,
+  seenBefore,
+} from './sequence-state.ts';
+
+export type DropReason =
+  /** A flashblock was lost, and no stream had it in time. */
+  | 'gap'
+  /** Two streams, or one, said two things under one payload id and index. */
+  | 'contradiction'
+  /** A block was announced on a parent that did not become canonical in time. */
+  | 'parentUnknown'
+  /** The canonical block of that number is not the one that was pre-confirmed last. */
+  | 'sealedOtherwise'
+  /** The head moved past them without showing the block of their number. */
+  | 'overtaken'
+  /** The head left the chain that was built on. */
+  | 'reorganised'
+  /** No stream has said anything for too long. */
+  | 'silence'
+  /** Events were not taken in time. */
+  | 'overrun'
+  /** Whoever executes them refused a flashblock. */
+  | 'refused';
+
+/** What happens to the validator. `at` never goes back. */
+export type SequenceInput =
+  | ({ readonly kind: 'arrival' } & Arrival)
+  /** The copy's newest block; what flashblocks can be executed on. */
+  | { readonly kind: 'head'; readonly head: BlockRef; readonly at: number }
+  | { readonly kind: 'time'; readonly at: number }
+  | { readonly kind: 'refuse'; readonly payloadId: Hex; readonly at: number }
+  | { readonly kind: 'dropAll'; readonly reason: 'silence' | 'overrun'; readonly at: number };
+
+export interface Dropped {
+  readonly kind: 'dropped';
+  readonly reason: DropReason;
+  /** Pre-confirmed blocks from this number on are gone until the next index 0. */
+  readonly from: number;
+}
+
+export type SequenceOutcome =
+  /** Every flashblock gets one; one that was held gets another when it is let go. */
+  | ({
+      readonly kind: 'decided';
+      readonly decision: Decision;
+      /** What came before under its payload id and index: of a duplicate or a contradiction. */
+      readonly before?: { readonly stream: string; readonly at: number };
+      /** It closes a hole that another had waited behind. */
+      readonly repairs?: true;
+    } & Arrival)
+  /** The canonical block is the one that was pre-confirmed. */
+  | ({ readonly kind: 'confirmed' } & BlockRef)
+  | Dropped;
+
+export interface Advanced {
+  readonly state: SequenceState;
+  readonly outcomes: readonly SequenceOutcome[];
+}
+
+const PASSED_ON: ReadonlySet<Decision> = new Set(['accept', 'start', 'rebuild'] as const);
+
+/** True when the flashblock is the next thing to execute. */
+export const isPassedOn = (decision: Decision): boolean => PASSED_ON.has(decision);
+
+/** Takes one input in. Pure; never throws. */
+export function advance(state: SequenceState, input: SequenceInput, limits: SequenceLimits): Advanced {
+  const outcomes: SequenceOutcome[] = [];
+  const then = (next: Advanced): SequenceState => {
+    outcomes.push(...next.outcomes);
+    return next.state;
+  };
+  let current = then(expire(state, input.at));
+  current = then(take(current, input, limits));
+  current = then(letGo(current, input.at, limits));
+  return { state: current, outcomes };
+}
+
+/** When `advance` has to be told of the time, at the latest. */
+export function nextDeadline({ held }: SequenceState): number | undefined {
+  return held.length === 0 ? undefined : Math.min(...held.map(({ until }) => until));
+}
+
+function take(state: SequenceState, input: SequenceInput, limits: SequenceLimits): Advanced {
+  switch (input.kind) {
+    case 'arrival':
+      return takeArrival(state, input, limits);
+    case 'head':
+      return takeHead(state, input.head);
+    case 'refuse': {
+      const block = state.pending.find(({ payloadId }) => payloadId === input.payloadId);
+      if (block === undefined) return { state, outcomes: [] };
+      return {
+        state: giveUp(state, input.payloadId, block.number),
+        outcomes: [{ kind: 'dropped', reason: 'refused', from: block.number }],
+      };
+    }
+    case 'dropAll': {
+      const [first] = state.pending;
+      const outcomes: Dropped[] =
+        first === undefined ? [] : [{ kind: 'dropped', reason: input.reason, from: first.number }];
+      return { state: endPending(state, state.pending, 'givenUp'), outcomes };
+    }
+    case 'time':
+      return { state, outcomes: [] };
+  }
+}
+
+function takeArrival(state: SequenceState, arrival: Arrival, limits: SequenceLimits): Advanced {
+  const { flashblock, stream, at } = arrival;
+  const before = seenBefore(state, flashblock);
+  const next = decide(state, arrival, limits);
+  const outcomes: SequenceOutcome[] = [
+    {
+      kind: 'decided',
+      decision: next.decision,
+      ...{ flashblock, stream, at },
+      ...(before === undefined ? {} : { before: { stream: before.stream, at: before.at } }),
+      ...(isPassedOn(next.decision) && isWaitedFor(state, flashblock) ? { repairs: true } : {}),
+    },
+  ];
+  const kept = next.state.pending.length;
+  const lost = next.decision === 'contradiction' ? state.pending[kept] : undefined;
+  if (lost !== undefined) outcomes.push({ kind: 'dropped', reason: 'contradiction', from: lost.number });
+  return { state: next.state, outcomes };
+}
+
+/** True when the one after it has come already. */
+function isWaitedFor({ held }: SequenceState, { payloadId, index }: Flashblock): boolean {
+  return held.some(({ flashblock }) => flashblock.payloadId === payloadId && flashblock.index === index + 1);
+}
+
+/** Lets what is canonical now go out of the pre-confirmed state, and with it all that does not stand on it. */
+function takeHead(state: SequenceState, head: BlockRef): Advanced {
+  const next = { ...state, head };
+  const below = state.pending.filter(({ number }) => number <= head.number);
+  const above = state.pending.filter(({ number }) => number > head.number);
+  const own = below.find(({ number }) => number === head.number);
+  const confirmed = own?.hash === head.hash;
+  const untouched = below.length === 0 && (above.length === 0 || head.hash === state.head?.hash);
+  const sealed = endPending(next, below, 'sealed');
+  if (confirmed) return { state: sealed, outcomes: [{ kind: 'confirmed', ...head }] };
+  if (untouched) return { state: sealed, outcomes: [] };
+  const reason = own !== undefined ? 'sealedOtherwise' : below.length > 0 ? 'overtaken' : 'reorganised';
+  const from = own?.number ?? state.pending[0]?.number ?? head.number;
+  return {
+    state: endPending(sealed, above, 'givenUp'),
+    outcomes: [{ kind: 'dropped', reason, from }],
+  };
+}
+
+/** Gives up what was waited for too long. */
+function expire(state: SequenceState, at: number): Advanced {
+  const outcomes: SequenceOutcome[] = [];
+  let current = state;
+  for (;;) {
+    const due = current.held.find(({ until }) => until <= at);
+    if (due === undefined) return { state: current, outcomes };
+    const { payloadId, blockNumber } = due.flashblock;
+    const [first] = current.pending;
+    const newest = current.pending.at(-1)?.number ?? -1;
+    if (due.why === 'gap') {
+      current = giveUp(current, payloadId, blockNumber);
+      outcomes.push({ kind: 'dropped', reason: 'gap', from: blockNumber });
+    } else if (blockNumber > newest) {
+      const from = first?.number ?? blockNumber;
+      current = giveUp(current, payloadId, from);
+      outcomes.push({ kind: 'dropped', reason: 'parentUnknown', from });
+    } else {
+      // Another attempt at a block that is known, on a parent that nobody else knows: what is known stays.
+      current = giveUp(current, payloadId, Number.POSITIVE_INFINITY);
+    }
+  }
+}
+
+/** Takes up what was held, as long as any of it has become the next. */
+function letGo(state: SequenceState, at: number, limits: SequenceLimits): Advanced {
+  const outcomes: SequenceOutcome[] = [];
+  let current = state;
+  for (let index = 0; index < current.held.length; ) {
+    const held = current.held[index] as Held;
+    const others = { ...current, held: current.held.filter((other) => other !== held) };
+    const decision = judge(others, held.flashblock, limits);
+    if (decision === held.why || decision === 'overflow') {
+      index += 1;
+    } else if (decision === 'gap' || decision === 'early') {
+      // It waits for something else now: index 0 came and is early itself, or has started with a hole behind it.
+      const until = at + (decision === 'gap' ? limits.gapMs : limits.earlyMs);
+      const changed = current.held.map((other) =>
+        other === held ? { ...held, why: decision, until } : other,
+      );
+      current = { ...current, held: changed };
+      index += 1;
+    } else {
+      const { flashblock, stream } = held;
+      outcomes.push({ kind: 'decided', decision, flashblock, stream, at });
+      current = isPassedOn(decision) ? decide(others, held, limits).state : others;
+      index = 0;
+    }
+  }
+  return { state: current, outcomes };
+}
