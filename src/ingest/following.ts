@@ -4,6 +4,7 @@ import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { SourceError } from '../source/errors.ts';
 import type { ChainSource, Head } from '../source/interface.ts';
+import { StoreError } from '../store/error.ts';
 import type { Store } from '../store/interface.ts';
 import { type AnchorChoice, readAnchor } from './anchor.ts';
 import { BlockReader } from './block-reader.ts';
@@ -53,7 +54,6 @@ export class Following {
   readonly #named = new Map<string, Head>();
   #trouble: string | undefined;
   #wake = Promise.withResolvers<void>();
-  #finalityAt = 0;
   /** Whether rows of the last step are left to delete. */
   #pruning = true;
   #lowest: Hex | undefined;
@@ -90,7 +90,7 @@ export class Following {
 
   /** Follows until the signal. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#listen(signal), this.#chase(signal)]);
+    await Promise.all([this.#listen(signal), this.#chase(signal), this.#watchFinality(signal)]);
   }
 
   async #chase(signal: AbortSignal): Promise<void> {
@@ -107,7 +107,8 @@ export class Following {
         if (target !== undefined) await this.#follower.moveTo(target, signal);
         failures = 0;
         this.#trouble = await this.#otherChain();
-        await this.#settle(signal);
+        await this.#noticeHistory();
+        await this.#prune();
         await Promise.race([news, over, delay(this.#options.finalityMs, undefined, { ref: false })]);
       } catch (error) {
         if (signal.aborted) break;
@@ -145,15 +146,12 @@ export class Following {
     this.#target = best ?? target;
   }
 
-  /** What is done between blocks: finality and pruning. */
-  async #settle(signal: AbortSignal): Promise<void> {
-    const now = performance.now();
-    if (now - this.#finalityAt >= this.#options.finalityMs) {
-      this.#finalityAt = now;
+  /** Beside the blocks, and not between them: an upstream that takes its time must not hold them up. */
+  async #watchFinality(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
       await this.#markFinality(signal);
+      await delay(this.#options.finalityMs, undefined, { signal }).catch(() => {});
     }
-    await this.#noticeHistory();
-    await this.#prune();
   }
 
   /** What another process has added below, a backfill, is served from now on. */
@@ -188,7 +186,7 @@ export class Following {
     const finality = await source.finality({ signal }).then(
       ({ value }) => value,
       (error: unknown) => {
-        if (error instanceof SourceError) return undefined;
+        if (error instanceof SourceError || signal.aborted) return undefined;
         throw error;
       },
     );
@@ -201,7 +199,13 @@ export class Following {
       if ((await store.canonicalHash(ref.number)) === ref.hash) held[name] = ref;
     }
     if (before === undefined || Object.keys(held).length === 0) return;
-    await store.mark(held);
+    try {
+      await store.mark(held);
+    } catch (error) {
+      // Taken off the chain since it was looked up: the next look will tell.
+      if (error instanceof StoreError && error.code === 'conflict') return;
+      throw error;
+    }
     observe({ kind: 'moved', head: before.head });
   }
 

@@ -489,13 +489,11 @@ fn real_blocks_in_pieces_are_what_they_are_whole() {
     let fixtures = Fixture::all();
     let mut seen = Seen::default();
     for case in op_sepolia(&fixtures).iter().chain([&op_geth()]) {
-        for _ in 0..3 {
-            run_case(case, &mut random, &mut seen);
-        }
+        run_case(case, &mut random, &mut seen);
     }
     println!("{seen:?}");
-    assert_eq!(seen.promoted, 3 * (8 + 2));
-    assert!(seen.pieces > 100 && seen.calls > 5 * seen.pieces, "{seen:?}");
+    assert_eq!(seen.promoted, 8 + 2);
+    assert!(seen.pieces > 20 && seen.calls > 5 * seen.pieces, "{seen:?}");
 }
 
 // --- Random blocks -------------------------------------------------------------------------------------------------
