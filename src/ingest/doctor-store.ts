@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { open, statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import type { CommandOptions } from '../config/table.ts';
 import { StoreError } from '../store/error.ts';
 import type { Marks } from '../store/interface.ts';
 import { type LmdbStore, openLmdbStore } from '../store/lmdb/index.ts';
+import { storeFile } from '../store/lmdb/store-file.ts';
 import { storedRules } from './chain-rules.ts';
 import { Section } from './doctor-report.ts';
 
@@ -20,10 +21,6 @@ const LITTLE_DISK = 10 * GIB;
 const NO_DISK = GIB / 2;
 /** Of the map size. */
 const NEARLY_FULL = 0.8;
-
-/** How the first page of an LMDB file begins, behind a few bytes of page header. */
-const MAGIC = Buffer.from('dec0efbe', 'hex');
-const MAGIC_WITHIN = 64;
 
 type Settings = Pick<CommandOptions<'doctor'>, 'undoWindow' | 'storeMapSize'>;
 
@@ -75,21 +72,6 @@ async function examineExisting(
     return { marks, rules };
   } finally {
     await store.close();
-  }
-}
-
-/** LMDB ends the process when it opens a file that is none of its own. */
-async function storeFile(path: string): Promise<'none' | 'foreign' | 'lmdb'> {
-  const file = await open(join(path, 'data.mdb')).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (file === undefined) return 'none';
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAGIC_WITHIN), 0, MAGIC_WITHIN, 0);
-    return buffer.subarray(0, bytesRead).includes(MAGIC) ? 'lmdb' : 'foreign';
-  } finally {
-    await file.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -119,6 +119,11 @@ describe(`history in lmdb (seed ${seed})`, () => {
     const found = await readAll(store.findLogs(ofSeven, 0, 1199));
     expect(found.map(({ block }) => block.hash)).toEqual(chain.map(({ hash }) => hash));
     await store.close();
+  });
+
+  it('refuses a file that is no store, which LMDB would end the process for', async () => {
+    await writeFile(join(path, 'data.mdb'), Buffer.alloc(4_096, 7));
+    await expect(openLmdbStore({ path })).rejects.toMatchObject({ code: 'corrupt' });
   });
 
   it('refuses a store of another form', async () => {

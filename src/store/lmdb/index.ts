@@ -32,6 +32,7 @@ import { prependBlocks } from './prepend.ts';
 import { pruneHistory } from './prune.ts';
 import { readLogs } from './read-logs.ts';
 import { readState, scanEntries } from './read-state.ts';
+import { storeFile } from './store-file.ts';
 import { clearTables, openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
 import { createPostingPrefix, type PostingPrefix } from './value-hash.ts';
 import { appendBlocks, moveMarks, revertBlocks } from './write.ts';
@@ -57,6 +58,9 @@ export const defaultMapSizeBytes = 2 ** 40;
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
   const readOnly = options.readOnly ?? false;
   const limit = options.mapSizeBytes ?? defaultMapSizeBytes;
+  if ((await storeFile(options.path)) === 'foreign') {
+    throw new StoreError('corrupt', `data.mdb in ${options.path} is not a store`);
+  }
   const tables = openTables({
     path: options.path,
     mapSizeBytes: limit,
