@@ -50,7 +50,9 @@ fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u
     let Contents { hash, transactions, uncles, withdrawals } =
         serde_json::from_value(fields).map_err(|why| malformed("block", why))?;
     same(&header, "hash", hash, header.hash_slow()).map_err(|error| Part::Header.blame(error))?;
-    if !uncles.is_empty() && header.ommers_hash != EMPTY_OMMER_ROOT_HASH {
+    let has_ommers = header.ommers_hash != EMPTY_OMMER_ROOT_HASH;
+    same(&header, "uncles", has_ommers, !uncles.is_empty()).map_err(|error| Part::Uncles.blame(error))?;
+    if has_ommers {
         return Err(Error::Unsupported(format!(
             "block {} {hash} has uncles, which are not read from JSON",
             header.number
