@@ -8,7 +8,15 @@ import { type Answer, type Call, send } from '../testbed/rpc-client.ts';
 import { workloadContracts } from '../testbed/workload-contracts.ts';
 import { brief, type Scene, say } from './checks.ts';
 import { LiveChain } from './live-chain.ts';
-import { type FollowingNode, launch, metric, readiness, untilHead, whereItListens } from './our-node.ts';
+import {
+  type FollowingNode,
+  launch,
+  metric,
+  readiness,
+  untilHead,
+  whereItListens,
+  writes,
+} from './our-node.ts';
 
 interface Falsehood {
   readonly name: string;
@@ -146,7 +154,7 @@ async function tell(
   // Asked at once: what a client hears while the lie is new must be true or an error.
   const early = told === 'request' ? await answersOf(node.url, calls) : [];
   const lied = await untilLied(node, liar, part);
-  check('it is named in the log', isNamed(), running.output().slice(-1500));
+  check('it is named in the log', await writes(running, 'an upstream lied'), running.output().slice(-1500));
   check(`it is counted as ${part}`, lied.has(part), [...lied]);
   const truth = await answersOf(chain.node.url, calls);
   if (alone) {

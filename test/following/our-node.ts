@@ -70,6 +70,12 @@ export function whereItListens(
   };
 }
 
+/** Whether a program writes a text, so many times. What it wrote may come through its pipe after what it answered. */
+export function writes(running: Pick<Running, 'output'>, text: string, times = 1): Promise<boolean> {
+  const isThere = (): true | undefined => (running.output().split(text).length > times ? true : undefined);
+  return until(`our node to write ${text}`, isThere, 5_000).catch(() => false);
+}
+
 export interface Readiness {
   readonly status: number;
   readonly ready: boolean;
