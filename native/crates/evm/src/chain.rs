@@ -15,7 +15,7 @@ use crate::view::View;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use alloy_rlp::{Decodable, Header as RlpHeader};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Limits of one chain in memory.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,6 @@ pub struct Chain {
 impl Chain {
     /// An empty chain; `open` or `start_at_genesis` gives it its first block.
     pub fn new(spec: ChainSpec, options: ChainOptions) -> Result<Self, Error> {
-        warm_up();
         Ok(Self {
             spec: Arc::new(spec),
             options,
@@ -182,16 +181,6 @@ impl Chain {
         }
         Ok(())
     }
-}
-
-/// Makes the tables of the KZG precompile (EIP-4844) in the background. Whoever uses it first would wait for them, for
-/// seconds; no table is precomputed, as verifying one proof gains nothing by it.
-fn warm_up() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Without a thread it is as slow as it was at its first use, and as right.
-        let _ = std::thread::Builder::new().name("kzg".into()).spawn(|| c_kzg::ethereum_kzg_settings(0));
-    });
 }
 
 /// Reads the header of a block, given whole or by its header alone (RLP).
