@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import { type BackOff, fullBackOffMs } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
 import type { ChainSource } from '../source/interface.ts';
 import type { BlockReader, ReadBlock } from './block-reader.ts';
-import { type Retry, retryDelay } from './retry.ts';
 
 export interface FetchOptions {
   /** How long no block may arrive, while upstreams fail, before that is an error. */
   readonly patienceMs: number;
-  readonly retry: Retry;
+  readonly retry: BackOff;
 }
 
 export interface FetchModules {
@@ -85,7 +85,7 @@ export class HistoryFetcher {
       } catch (error) {
         const again = error instanceof SourceError && error.retryable && !isUnknown(error);
         if (!again || signal.aborted || performance.now() - this.#lastSuccess >= patienceMs) throw error;
-        const retryMs = retryDelay(retry, failures);
+        const retryMs = fullBackOffMs(retry, failures);
         onTrouble(error, retryMs);
         await delay(retryMs, undefined, { signal });
       }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { Hex } from '../primitives/hex.ts';
+import { type BackOff, fullBackOffMs } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
 import type { ChainSource, Head } from '../source/interface.ts';
 import { StoreError } from '../store/error.ts';
@@ -13,7 +14,7 @@ import type { ObserveFollowing } from './follow-events.ts';
 import { FalseCopyError, Follower, type FollowerOptions, TooDeepError } from './follower.ts';
 import type { PinnedState } from './pinned-state.ts';
 import { restoreHotState } from './restore.ts';
-import { type Retry, retryDelay, untilReachable } from './retry.ts';
+import { untilReachable } from './retry.ts';
 import type { StateReader } from './state-reader.ts';
 
 export interface FollowingOptions extends FollowerOptions {
@@ -26,7 +27,7 @@ export interface FollowingOptions extends FollowerOptions {
   readonly pruneRows: number;
   /** Pause between looks at what the chain calls safe and final. */
   readonly finalityMs: number;
-  readonly retry: Retry;
+  readonly retry: BackOff;
 }
 
 export interface FollowingModules {
@@ -236,7 +237,7 @@ export class Following {
 
   /** Waits longer with each failure. */
   async #rest(problem: unknown, failures: number, signal: AbortSignal): Promise<void> {
-    const retryMs = retryDelay(this.#options.retry, failures);
+    const retryMs = fullBackOffMs(this.#options.retry, failures);
     this.#trouble = problem instanceof Error ? problem.message : String(problem);
     this.#modules.observe({ kind: 'trouble', error: problem, retryMs });
     await delay(retryMs, undefined, { signal }).catch(() => {});

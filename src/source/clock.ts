@@ -35,9 +35,14 @@ export interface BackOff {
   readonly maxMs: number;
 }
 
-/** The pause before try number `attempt` (from 1): doubles each time, with the upper half left to chance. */
+/** The longest pause before try number `attempt` (from 1): doubles each time. */
+export function fullBackOffMs({ firstMs, maxMs }: BackOff, attempt: number): number {
+  return Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
+}
+
+/** The same with the upper half left to chance. */
 export function backOffMs(options: BackOff, attempt: number, random: () => number): number {
-  const full = Math.min(options.maxMs, options.firstMs * 2 ** Math.min(attempt - 1, 30));
+  const full = fullBackOffMs(options, attempt);
   // Clients that failed together must not come back together.
   return full / 2 + (full / 2) * random();
 }

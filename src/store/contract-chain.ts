@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { StateDiff } from '../chain/diff.ts';
 import type { Log } from '../chain/log.ts';
-import type { Outcome } from '../chain/outcome.ts';
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import type { Receipt } from '../chain/receipt.ts';
 import { fromHex, type Hex, toHex } from '../primitives/hex.ts';
 
@@ -92,6 +92,11 @@ function makeReceipt(hash: Hex, index: number, logCount: number): Receipt {
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** A block's number and hash alone, as marks have them. */
+export function refOf({ number, hash }: BlockRef): BlockRef {
+  return { number, hash };
 }
 
 /** A small seeded generator of numbers in [0, below). */

@@ -1,14 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
-import { address, createRandom, makeChain, makeOutcome, randomContent, word } from './contract-chain.ts';
+import {
+  address,
+  createRandom,
+  makeChain,
+  makeOutcome,
+  randomContent,
+  refOf,
+  word,
+} from './contract-chain.ts';
 import { bytes, describeChain, readAll } from './contract-observe.ts';
 import type { OpenSubject, Subject } from './contract-random.ts';
 import type { Store } from './interface.ts';
 
 const everything = { addresses: [], topics: [] };
 const ofSeven = { addresses: [address(7)], topics: [] };
-const ref = ({ number, hash }: BlockRef): BlockRef => ({ number, hash });
 
 /** What a store promises about blocks below its anchor, and about those that it forgets. */
 export function describeHistoryContract(open: OpenSubject): void {
@@ -40,7 +47,7 @@ export function describeHistoryContract(open: OpenSubject): void {
       for (const from of [599, 590, 300, 255, 3]) {
         const lowest = (await store.marks())?.lowest.number;
         await store.prepend(chain.slice(from, lowest));
-        expect(await store.marks()).toMatchObject({ lowest: ref(at(from)), anchor: ref(at(600)) });
+        expect(await store.marks()).toMatchObject({ lowest: refOf(at(from)), anchor: refOf(at(600)) });
         expect(await numbers(from, 619)).toEqual(range(from, 619));
         expect((await readAll(store.findLogs(everything, from, 619))).length).toBe(620 - from);
       }
@@ -96,9 +103,9 @@ export function describeHistoryContract(open: OpenSubject): void {
       for (const below of [100, 300]) {
         await store.prune(below, 1);
         expect(await store.marks()).toEqual({
-          lowest: ref(at(below)),
-          anchor: ref(at(below)),
-          head: ref(at(619)),
+          lowest: refOf(at(below)),
+          anchor: refOf(at(below)),
+          head: refOf(at(619)),
           safe: undefined,
           finalized: undefined,
         });
@@ -109,7 +116,7 @@ export function describeHistoryContract(open: OpenSubject): void {
         expect(await store.block(gone)).toBeUndefined();
         expect(await store.receipts(gone)).toBeUndefined();
         expect(await store.blockLogs(gone)).toBeUndefined();
-        await expect(store.mark({ safe: ref(gone) })).rejects.toMatchObject({ code: 'conflict' });
+        await expect(store.mark({ safe: refOf(gone) })).rejects.toMatchObject({ code: 'conflict' });
         await expect(numbers(below - 1, 400)).rejects.toMatchObject({ code: 'outOfRange' });
         await expect(async () => store.loadState([], below - 1)).rejects.toMatchObject({
           code: 'outOfRange',
@@ -132,7 +139,7 @@ export function describeHistoryContract(open: OpenSubject): void {
       await expect(store.prune(12, 10)).rejects.toMatchObject({ code: 'outOfRange' });
       await store.prune(11, 10);
       await store.revertTo(11);
-      expect(await store.marks()).toMatchObject({ lowest: ref(at(11)), anchor: ref(at(11)) });
+      expect(await store.marks()).toMatchObject({ lowest: refOf(at(11)), anchor: refOf(at(11)) });
     });
 
     it('takes pruned blocks back, prepended', async () => {
@@ -145,7 +152,7 @@ export function describeHistoryContract(open: OpenSubject): void {
       expect(await numbers(10, 619)).toEqual(range(10, 619));
       await prune(store, 400, 100);
       expect(await numbers(400, 619)).toEqual(range(400, 619));
-      expect(await store.marks()).toMatchObject({ lowest: ref(at(400)), anchor: ref(at(600)) });
+      expect(await store.marks()).toMatchObject({ lowest: refOf(at(400)), anchor: refOf(at(600)) });
     });
 
     it('ends a search whose blocks are pruned meanwhile, rather than leave some out', async () => {

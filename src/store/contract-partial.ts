@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { fromHex } from '../primitives/hex.ts';
-import { address, codeOf, emptyDiff, makeChain, makeOutcome, topic, word } from './contract-chain.ts';
+import { address, codeOf, emptyDiff, makeChain, makeOutcome, refOf, topic, word } from './contract-chain.ts';
 import { bytes, describeChain, plain, readAll } from './contract-observe.ts';
 import type { OpenSubject, Subject } from './contract-random.ts';
 import type { Pin, Store } from './interface.ts';
@@ -15,7 +15,6 @@ const slot = (of: number, value: number): StateKey => ({
 });
 const code = (value: number): StateKey => ({ kind: 'code', hash: topic(value) });
 const empty = new Uint8Array(0);
-const ref = ({ number, hash }: BlockRef): BlockRef => ({ number, hash });
 
 /** What a store promises that began in the middle of a chain, without the whole state. */
 export function describePartialContract(open: OpenSubject): void {
@@ -60,7 +59,7 @@ export function describePartialContract(open: OpenSubject): void {
       const pins = [word(1), word(2), word(3), empty, word(5)].map(
         (value, index): Pin => ({ key: keys[index] as StateKey, value }),
       );
-      await store.pin(ref(at(100)), pins);
+      await store.pin(refOf(at(100)), pins);
       const pinned = [bytes(word(1)), bytes(word(2)), bytes(word(3)), '', bytes(word(5))];
       expect(await load(keys, 100)).toEqual(pinned);
       expect(await load(keys, 101)).toEqual([
@@ -71,7 +70,7 @@ export function describePartialContract(open: OpenSubject): void {
         pinned[4],
       ]);
       await store.pin(
-        ref(at(100)),
+        refOf(at(100)),
         keys.map((key) => ({ key, value: word(77) })),
       );
       expect(await load(keys, 100)).toEqual(pinned);
@@ -93,7 +92,7 @@ export function describePartialContract(open: OpenSubject): void {
       const keys = [account(1), slot(2, 1), slot(3, 1)];
       expect(await load(keys, 100)).toEqual(['', '', undefined]);
       await store.pin(
-        ref(anchor),
+        refOf(anchor),
         keys.map((key) => ({ key, value: word(9) })),
       );
       expect(await load(keys, 100)).toEqual(['', '', bytes(word(9))]);
@@ -102,12 +101,12 @@ export function describePartialContract(open: OpenSubject): void {
 
     it('has nothing to pin in a complete store, and refuses another anchor or none', async () => {
       const pins = [{ key: account(1), value: word(1) }];
-      await expect(store.pin(ref(at(100)), pins)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(store.pin(refOf(at(100)), pins)).rejects.toMatchObject({ code: 'conflict' });
       await expect(store.append([], { pins })).rejects.toMatchObject({ code: 'conflict' });
       await store.append([at(100), at(101)]);
-      await store.pin(ref(at(100)), [...pins, { key: code(1), value: word(1) }]);
+      await store.pin(refOf(at(100)), [...pins, { key: code(1), value: word(1) }]);
       expect(await load([account(1), code(1)], 100)).toEqual(['', '']);
-      for (const other of [ref(at(101)), { number: 100, hash: at(101).hash }]) {
+      for (const other of [refOf(at(101)), { number: 100, hash: at(101).hash }]) {
         await expect(store.pin(other, pins)).rejects.toMatchObject({ code: 'conflict' });
       }
     });
@@ -117,9 +116,9 @@ export function describePartialContract(open: OpenSubject): void {
       const first = makeOutcome(at(100), brings(1));
       const second = makeOutcome(first, brings(2));
       await store.append([at(100)], { partial: true });
-      await store.pin(ref(at(100)), [{ key: code(1), value: word(1) }]);
+      await store.pin(refOf(at(100)), [{ key: code(1), value: word(1) }]);
       await store.append([first, second, makeOutcome(second, brings(3))]);
-      await store.pin(ref(at(100)), [{ key: code(2), value: word(2) }]);
+      await store.pin(refOf(at(100)), [{ key: code(2), value: word(2) }]);
       await store.revertTo(100);
       expect(await load([code(1), code(2), code(3)], 100)).toEqual([
         bytes(word(1)),
@@ -132,7 +131,7 @@ export function describePartialContract(open: OpenSubject): void {
       const key = (number: number): StateKey => ({ kind: 'blockHash', number });
       const hash = (number: number): Uint8Array => fromHex(at(number).hash);
       await store.append([at(100)], { partial: true });
-      await store.pin(ref(at(100)), [
+      await store.pin(refOf(at(100)), [
         { key: key(98), value: hash(98) },
         { key: key(99), value: hash(99) },
         { key: key(100), value: hash(1) },
@@ -149,7 +148,7 @@ export function describePartialContract(open: OpenSubject): void {
 
     it('replaces a fork and pins what it needed in one step', async () => {
       await store.append(chain.slice(100, 111), { partial: true });
-      await store.mark({ safe: ref(at(110)), finalized: ref(at(105)) });
+      await store.mark({ safe: refOf(at(110)), finalized: refOf(at(105)) });
       const fork = makeChain(at(107), [{ salt: 'fork' }, { salt: 'fork' }]);
       const pins = [{ key: account(1), value: word(1) }];
       const before = await describeChain(store);
@@ -162,11 +161,11 @@ export function describePartialContract(open: OpenSubject): void {
       expect(await load([account(1)], 100)).toEqual([undefined]);
       await store.append(fork, { onto: 107, pins });
       expect(await store.marks()).toEqual({
-        lowest: ref(at(100)),
-        anchor: ref(at(100)),
-        head: ref(fork[1] as Outcome),
-        safe: ref(at(107)),
-        finalized: ref(at(105)),
+        lowest: refOf(at(100)),
+        anchor: refOf(at(100)),
+        head: refOf(fork[1] as Outcome),
+        safe: refOf(at(107)),
+        finalized: refOf(at(105)),
       });
       expect(await store.canonicalHash(108)).toBe(fork[0]?.hash);
       expect(await store.numberOf(at(108).hash)).toBeUndefined();
@@ -175,16 +174,16 @@ export function describePartialContract(open: OpenSubject): void {
 
     it('refuses state of a block that is not canonical in the same snapshot', async () => {
       await store.append(chain.slice(100, 103), { partial: true });
-      expect(await store.loadState([account(1)], 101, ref(at(102)))).toEqual([undefined]);
+      expect(await store.loadState([account(1)], 101, refOf(at(102)))).toEqual([undefined]);
       const other = makeOutcome(at(101), { salt: 'fork' });
-      await expect(async () => store.loadState([account(1)], 102, ref(other))).rejects.toMatchObject({
+      await expect(async () => store.loadState([account(1)], 102, refOf(other))).rejects.toMatchObject({
         code: 'reorganised',
       });
       await store.append([other], { onto: 101 });
-      await expect(async () => store.loadState([account(1)], 101, ref(at(102)))).rejects.toMatchObject({
+      await expect(async () => store.loadState([account(1)], 101, refOf(at(102)))).rejects.toMatchObject({
         code: 'reorganised',
       });
-      expect(await store.loadState([account(1)], 102, ref(other))).toEqual([undefined]);
+      expect(await store.loadState([account(1)], 102, refOf(other))).toEqual([undefined]);
     });
 
     it('forgets everything but texts when it is reset', async () => {
@@ -200,7 +199,11 @@ export function describePartialContract(open: OpenSubject): void {
       expect(await store.canonicalHash(100)).toBeUndefined();
       expect(await store.getMeta('genesis')).toBe('text');
       await store.append(chain.slice(5, 7), { partial: true });
-      expect(await store.marks()).toMatchObject({ lowest: ref(at(5)), anchor: ref(at(5)), safe: undefined });
+      expect(await store.marks()).toMatchObject({
+        lowest: refOf(at(5)),
+        anchor: refOf(at(5)),
+        safe: undefined,
+      });
       expect(await load([account(1), slot(1, 1), code(1)], 6)).toEqual([undefined, undefined, undefined]);
     });
   });

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Random } from '../differential/random.ts';
-import { tempDir, until } from '../testbed/process.ts';
+import { tempDir } from '../testbed/process.ts';
 import { request } from '../testbed/rpc-client.ts';
 import { brief, type Scene, say, seconds } from './checks.ts';
 import { describeErrors, judge } from './judge.ts';
 import { LiveChain } from './live-chain.ts';
-import { follow, untilHead } from './our-node.ts';
+import { follow, untilHead, writes } from './our-node.ts';
 import { type Exchange, exchange, Requests } from './traffic.ts';
 
 /** Ours is stopped while the chain goes on: within what an ordinary upstream keeps, and beyond it. */
@@ -48,13 +48,11 @@ export async function downtime({ checks, seed }: Scene): Promise<void> {
   const started = performance.now();
   await using ours = await follow(options);
   await untilHead(ours, chain.head.hash, 60_000);
-  const announced = (): string | undefined =>
-    ours.running
-      .output()
-      .split('\n')
-      .find((text) => text.includes('a new copy begins'));
-  // What it wrote may come through its pipe after what it answered.
-  const line = await until('the line that says so', announced, 5_000).catch(() => undefined);
+  await writes(ours.running, 'a new copy begins');
+  const line = ours.running
+    .output()
+    .split('\n')
+    .find((text) => text.includes('a new copy begins'));
   say(
     `200 blocks behind a pruned upstream: at the head ${seconds(started)} after the start; ${line === undefined ? 'it went on' : brief(line)}`,
   );
