@@ -48,6 +48,7 @@ const LONG: readonly Step[] = [
   { name: 'following', command: 'npm run -s test:following -- --seed 20261115 --full', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
+  { name: 'execution', command: 'npm run -s bench -- --part execution --quick', tests: true },
 ];
 const PLANS: Readonly<Record<string, readonly Step[]>> = {
   check: CHECK,
