@@ -32,6 +32,8 @@ export interface NativeExecution {
 export interface NativePiece {
   /** The header and hash of the block so far; transactions, receipts, logs and changes of this flashblock only. */
   readonly outcome?: Buffer;
+  /** Of the state after it. */
+  readonly version?: number;
   readonly index?: number;
   /** Where the transactions and logs of this flashblock begin in the block. */
   readonly firstTransaction?: number;
@@ -39,16 +41,23 @@ export interface NativePiece {
   readonly missing?: string;
 }
 
-/** What became of a sealed block: nothing is set if no block of its number was pre-confirmed on the head. */
+/**
+ * What became of a sealed block: an outcome, or missing keys, or neither, and then it must be executed. Nothing is set
+ * if no block of its number was pre-confirmed on the head.
+ */
 export interface NativePromotion {
-  /** It was as pre-confirmed and is the head now. */
+  /** It is the head now: as it was pre-confirmed, or with `differs`, executed from the flashblock that differs on. */
   readonly outcome?: Buffer;
-  /** It is another one and must be executed: from a transaction on, or the same ones in another context or with other results. */
+  /** What executing the rest of it lacked; handed to `provide`, as for `execute`. */
+  readonly missing?: string;
+  /** Other transactions, or the same ones in another context, or other results. */
   readonly differs?: 'transaction' | 'context' | 'results';
   /** The first transaction that differs. */
   readonly transaction?: number;
   /** The first header field that differs. */
   readonly field?: string;
+  /** How many transactions were pre-confirmed in this block. */
+  readonly preconfirmed?: number;
 }
 
 export interface NativePreconfirmedSizes {
@@ -89,17 +98,36 @@ export declare class NativeChain {
    * that are not the block's are refused with `invalid-block: receipts`.
    */
   outcomeFromJson(block: Uint8Array, receipts: string): Buffer;
+  /** A header (RLP, also of a whole block) as `newHeads` has it: a JSON object. */
+  headerJson(header: Uint8Array): string;
+  /**
+   * The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array. `first` is the index of
+   * the first one in its block. `senders` has 20 bytes for each; without it they are recovered, which takes most of the
+   * time. `depositNonces` are those of the deposits among them, in order, as receipts say; without one it is 0.
+   */
+  transactionsJson(
+    block: Uint8Array,
+    first: number,
+    blockHash: string,
+    senders?: Uint8Array,
+    depositNonces?: number[],
+  ): string;
   sizes(): NativeSizes;
   /**
-   * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root and
-   * logs bloom of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
+   * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,
+   * logs bloom, blob gas used and hash of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
    * `malformed` or `unavailable` everything is as it was. What is missing is handed to `provide`, as for `execute`.
    */
   extendPreconfirmed(flashblock: string): NativePiece;
-  /** Makes a sealed block the head without executing it, if it is as it was pre-confirmed. */
+  /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. */
   promote(block: Uint8Array): NativePromotion;
   /** Forgets pre-confirmed blocks from a number on. */
   dropPreconfirmed(from: number): void;
+  /**
+   * The version of the newest pre-confirmed state, null when nothing is pre-confirmed. Each change of what readers see
+   * has a new one, counted from 1.
+   */
+  preconfirmedVersion(): number | null;
   preconfirmedSizes(): NativePreconfirmedSizes;
 }
 
@@ -123,8 +151,11 @@ export declare class NativeCancel {
 export declare class NativeView {
   private constructor();
   static open(chain: NativeChain, header: Uint8Array): NativeView;
-  /** The newest pre-confirmed state, if there is one. Further flashblocks do not change it. */
-  static openPreconfirmed(chain: NativeChain): NativeView | null;
+  /**
+   * The newest pre-confirmed state, or the one of a version: the last 16 are kept. Null if it is not there. Further
+   * flashblocks do not change it.
+   */
+  static openPreconfirmed(chain: NativeChain, version?: number): NativeView | null;
   readonly number: number;
   readonly hash: string;
   readonly timestamp: number;
@@ -136,6 +167,8 @@ export declare class NativeView {
   /** RLP; of a pre-confirmed block as it is so far. */
   header(): Buffer;
   nonce(address: string): string;
+  /** Nonce and balance, with a comma between them. */
+  account(address: string): string;
   storage(address: string, slot: string): string;
   call(
     from: string | undefined,

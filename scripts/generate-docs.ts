@@ -3,10 +3,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { renderOptionsPage } from '../src/config/render.ts';
 import { renderMethodDocs } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
+import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
-  { path: 'docs/methods.md', render: () => renderMethodDocs(createMethods('').values()) },
+  {
+    path: 'docs/methods.md',
+    render: () => renderMethodDocs(createMethods('', SUBSCRIPTION_METHODS).values()),
+  },
 ];
 
 const checkOnly = process.argv.includes('--check');

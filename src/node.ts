@@ -4,13 +4,16 @@ import { createServer, type Server } from 'node:net';
 import { Gauge, type Registry } from 'prom-client';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
+import { sharedItem } from './feed/codec.ts';
+import type { PublishToFeed } from './feed/interface.ts';
+import { appliedEverywhere, newProgress } from './feed/progress.ts';
 import type { ChainCopy } from './ingest/chain-copy.ts';
 import { openCopy } from './ingest/copy.ts';
 import { type AdminServer, createAdminServer, type Readiness } from './rpc/admin-server.ts';
 import { LISTENERS, type Listener, type ThreadData } from './serving-thread-messages.ts';
 import { ServingThread } from './serving-threads.ts';
 import type { Store } from './store/interface.ts';
-import { openLmdbStore } from './store/lmdb/index.ts';
+import { openLmdbStore, openWrittenStore } from './store/lmdb/index.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetricsRegistry, mergeMetrics } from './telemetry/metrics.ts';
 
@@ -40,14 +43,15 @@ export async function startNode(
   else if (!existsSync(options.data)) {
     throw new Error(`${options.data} does not exist: import a chain first, or follow one with --upstream`);
   }
-  const store: Store = await openLmdbStore({
-    path: options.data,
-    undoWindow: options.undoWindow,
-    mapSizeBytes: options.storeMapSize,
-  });
-  const cleanups: (() => Promise<void> | undefined)[] = [() => store.close()];
   const failure = new AbortController();
   const onFailure = (error: unknown): void => failure.abort(error);
+  const { data: path, undoWindow, storeMapSize: mapSizeBytes } = options;
+  const storeOptions = { path, undoWindow, mapSizeBytes };
+  // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
+  const store: Store = await (follows
+    ? openWrittenStore(storeOptions, onFailure)
+    : openLmdbStore(storeOptions));
+  const cleanups: (() => Promise<void> | undefined)[] = [() => store.close()];
   let isDraining = false;
   const close = async (): Promise<void> => {
     isDraining = true;
@@ -58,10 +62,18 @@ export async function startNode(
     await expectFree(endpoints);
     const registry = createMetricsRegistry();
     const threads: ServingThread[] = [];
-    const onMoved = (): void => {
-      for (const thread of threads) thread.moved();
+    const progress = newProgress(options.threads);
+    let sequence = 0;
+    const publish: PublishToFeed = async (item) => {
+      // What happens before there are threads, they find in the store.
+      if (threads.length === 0) return;
+      sequence++;
+      const own = sequence;
+      const shared = sharedItem(item);
+      for (const thread of threads) thread.feed(own, shared);
+      await appliedEverywhere(new Int32Array(progress), own);
     };
-    const copy = await openCopy(options, { store, logger, registry, onMoved, onFailure, signal });
+    const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
     cleanups.push(() => copy.close());
     // Closed after the threads: whoever asks for its health while they drain hears of it.
     let admin: AdminServer | undefined;
@@ -70,7 +82,9 @@ export async function startNode(
       await Promise.all(threads.map((thread) => thread.close()));
     });
     const startThread = (): Promise<Endpoints> => {
-      const data: ThreadData = { options, version, executorId: copy.executor.id, endpoints };
+      const place = threads.length;
+      const executorId = copy.executor.id;
+      const data: ThreadData = { options, version, executorId, endpoints, progress, place };
       const thread = new ServingThread(data, { load: copy.load, onFailure });
       threads.push(thread);
       return thread.listening;
@@ -159,6 +173,15 @@ async function startAdmin(
     ['chain_query_hot_slots', 'Storage slots held in hot state.', 'slots'],
     ['chain_query_pooled_calls', 'Long calls waiting or running.', 'pooledCalls'],
   ] as const;
+  const preconfirmed = [
+    ['chain_query_preconfirmed_blocks', 'Blocks that are pre-confirmed.', 'blocks'],
+    ['chain_query_preconfirmed_accounts', 'Accounts that pre-confirmed blocks changed.', 'accounts'],
+    ['chain_query_preconfirmed_slots', 'Storage slots that pre-confirmed blocks changed.', 'slots'],
+  ] as const;
+  for (const [name, help, size] of preconfirmed) {
+    const collect = (): void => gauge.set(copy.executor.preconfirmedSizes()[size]);
+    const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });
+  }
   for (const [name, help, size] of gauges) {
     const collect = (): void => gauge.set(copy.executor.sizes()[size]);
     const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });

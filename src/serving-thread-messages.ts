@@ -1,6 +1,7 @@
 import type { BlockRef } from './chain/outcome.ts';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
+import type { FeedItem } from './feed/interface.ts';
 
 /** The two kinds of endpoint (B9). */
 export const LISTENERS = ['public', 'dedicated'] as const;
@@ -13,14 +14,17 @@ export interface ThreadData {
   /** The native chain of the process. */
   readonly executorId: number;
   readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
+  /** How far each thread is with the feed, and the place of this one. */
+  readonly progress: SharedArrayBuffer;
+  readonly place: number;
 }
 
 /** What the main thread says to a serving thread. */
 export type ThreadOrder =
   | { readonly kind: 'close' }
   | { readonly kind: 'metrics' }
-  /** The store has moved. */
-  | { readonly kind: 'moved' }
+  /** The next item of the feed; they are numbered from 1. */
+  | { readonly kind: 'feed'; readonly sequence: number; readonly item: FeedItem }
   /** The answer to `load`. */
   | { readonly kind: 'loaded'; readonly id: number; readonly values: readonly (Uint8Array | undefined)[] }
   | { readonly kind: 'unavailable'; readonly id: number; readonly reason: string };

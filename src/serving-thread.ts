@@ -4,11 +4,15 @@ import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
 import { NativeExecutor } from './executor/native-executor.ts';
 import { servingOptions } from './executor/options.ts';
+import { FeedFollower } from './feed/follower.ts';
+import { Progress } from './feed/progress.ts';
 import { Head } from './head/head.ts';
 import type { MethodSettings } from './methods/method.ts';
 import { createMethods } from './methods/registry.ts';
+import { andThen } from './primitives/awaitable.ts';
 import { Dispatcher } from './rpc/dispatcher.ts';
 import { createHttpServer, type HttpServer } from './rpc/http-server.ts';
+import { webSocketOptions } from './rpc/ws-server.ts';
 import {
   LISTENERS,
   type Listener,
@@ -17,6 +21,9 @@ import {
   type ThreadOrder,
 } from './serving-thread-messages.ts';
 import { openLmdbStore } from './store/lmdb/index.ts';
+import { StreamMetrics } from './subscriptions/metrics.ts';
+import { Streams, streamsOptions } from './subscriptions/streams.ts';
+import { SUBSCRIPTION_METHODS } from './subscriptions/subscribe-methods.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { RequestCounter } from './telemetry/request-counter.ts';
 import { ThreadState } from './thread-state.ts';
@@ -25,7 +32,14 @@ import { ThreadState } from './thread-state.ts';
 const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
 
 /** One thread with its own servers, on the process's shared hot state. */
-async function serve({ options, version, executorId, endpoints }: ThreadData): Promise<void> {
+async function serve({
+  options,
+  version,
+  executorId,
+  endpoints,
+  progress,
+  place,
+}: ThreadData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('a serving thread is started by the node');
   const logger = createLogger(options.logLevel);
@@ -47,7 +61,22 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
     },
     { store, executor },
   );
-  const methods = createMethods(version);
+  const streamMetrics = new StreamMetrics(registry);
+  const streams = new Streams(streamsOptions(options), {
+    tip: head.snapshot().head,
+    history: {
+      logs: (query, from, to) => head.snapshot().findLogs(query, from, to),
+      isCanonical: ({ number, hash }) => andThen(store.canonicalHash(number), (known) => known === hash),
+    },
+    render: {
+      header: (header) => executor.headerJson(header),
+      transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
+    },
+    currentState: () => head.snapshot().viewAt({ kind: 'tag', tag: 'pending' }),
+    metrics: streamMetrics,
+    onFault: (error) => logger.error({ err: error }, 'a stream failed'),
+  });
+  const methods = createMethods(version, SUBSCRIPTION_METHODS);
   const servers: HttpServer[] = [];
   const bound: Partial<Record<Listener, Endpoint>> = {};
   for (const listener of LISTENERS) {
@@ -84,7 +113,11 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
         drainTimeoutMs: 2 * options.shutdownTimeoutMs,
         allowAnyOrigin: listener === 'public',
       },
-      { dispatcher, onFault: (error) => logger.error({ err: error, listener }, 'listener failed') },
+      {
+        dispatcher,
+        websocket: { options: webSocketOptions(options), subscriber: streams, metrics: streamMetrics },
+        onFault: (error) => logger.error({ err: error, listener }, 'listener failed'),
+      },
     );
     servers.push(server);
     bound[listener] = { host: endpoint.host, port: server.address.port };
@@ -94,14 +127,23 @@ async function serve({ options, version, executorId, endpoints }: ThreadData): P
     await store.close();
     port.close();
   };
+  const follower = new FeedFollower(new Progress(progress, place), {
+    apply: (event) => head.apply(event),
+    publish: (event) => streams.publish(event),
+    // A thread that has lost the feed must not go on answering: with it the whole node ends.
+    onFailure: (error) =>
+      setImmediate(() => {
+        throw error;
+      }),
+  });
   port.on('message', (order: ThreadOrder) => {
     switch (order.kind) {
       case 'close':
         return void close();
       case 'metrics':
         return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
-      case 'moved':
-        return void head.refresh();
+      case 'feed':
+        return follower.take(order.sequence, order.item);
       case 'loaded':
       case 'unavailable':
         return state.hear(order);

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { StateLoader } from './executor/interface.ts';
 import { readKeys } from './executor/missing.ts';
+import type { FeedItem } from './feed/interface.ts';
 import { StateUnavailableError } from './primitives/errors.ts';
 import type { StateQuestion, ThreadData, ThreadNews, ThreadOrder } from './serving-thread-messages.ts';
 
@@ -54,9 +55,9 @@ export class ServingThread {
     return (await answer).metrics;
   }
 
-  /** Tells the thread that the store has moved. */
-  moved(): void {
-    this.#say({ kind: 'moved' });
+  /** Tells the thread of the next item of the feed. */
+  feed(sequence: number, item: FeedItem): void {
+    this.#say({ kind: 'feed', sequence, item });
   }
 
   async close(): Promise<void> {

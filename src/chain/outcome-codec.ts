@@ -2,7 +2,7 @@ import { toHex } from '../primitives/hex.ts';
 import { DecodeError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
 import type { Log } from './log.ts';
-import type { Outcome } from './outcome.ts';
+import type { EncodedOutcome } from './outcome.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
 
 const HAS_TO = 1;
@@ -78,7 +78,7 @@ class NativeReader {
 }
 
 /** Reads what executing a block gave, as the native core writes it. Parts are views of `bytes`. */
-export function decodeOutcome(bytes: Uint8Array): Outcome {
+export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   const input = new NativeReader(bytes);
   const number = input.u64();
   const hash = toHex(input.raw(32));
@@ -101,6 +101,7 @@ export function decodeOutcome(bytes: Uint8Array): Outcome {
     logs,
     diff: decodeDiff(diffBytes),
     diffBytes,
+    encoded: bytes,
   };
 }
 

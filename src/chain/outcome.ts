@@ -23,3 +23,8 @@ export interface Outcome extends BlockRef {
   /** The diff as the native core encodes it, for replay into hot state. */
   readonly diffBytes: Uint8Array;
 }
+
+/** An outcome with the bytes it was read from: the native core's, which the feed passes on. */
+export interface EncodedOutcome extends Outcome {
+  readonly encoded: Uint8Array;
+}

@@ -29,6 +29,7 @@ const exitCode = await dispatch({
     backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
     doctor: () => import('./commands/doctor.ts'),
+    dev: () => import('./commands/dev.ts'),
   },
 });
 

@@ -7,6 +7,7 @@ export const COMMANDS = {
   backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
+  dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
@@ -15,12 +16,15 @@ const GROUPS = [
   'General',
   'Chain',
   'Following a chain',
+  'Pre-confirmations',
   'Backfilling',
   'Listeners',
   'Requests',
+  'WebSocket',
   'eth_getLogs',
   'eth_call',
   'Memory and store',
+  'Development',
 ] as const;
 
 /** One row of the table. Flag, variable and file key follow from its name; `default` is text for the same parser. */

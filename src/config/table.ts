@@ -1,10 +1,15 @@
 import { BACKFILL_OPTIONS } from './backfill-options.ts';
+import { DEV_OPTIONS } from './dev-options.ts';
 import { FOLLOWING_OPTIONS } from './following-options.ts';
 import { bytes, count, endpoint, oneOf, path, threads } from './parsers.ts';
+import { PRECONFIRMED_OPTIONS } from './preconfirmed-options.ts';
 import type { Command, OptionSpec } from './spec.ts';
+import { WEBSOCKET_OPTIONS } from './websocket-options.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
+const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
+const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
@@ -15,7 +20,7 @@ const MANY = { min: 1, max: 1_000_000_000 };
 export const OPTIONS = {
   config: {
     group: 'General',
-    commands: ALL,
+    commands: ALL_AND_DEV,
     value: 'FILE',
     parse: path,
     doc: 'JSON file with options. Cannot itself be set in the file.',
@@ -61,10 +66,11 @@ export const OPTIONS = {
     doc: 'Blocks committed together by an import. A crash loses at most this many.',
   },
   ...FOLLOWING_OPTIONS,
+  ...PRECONFIRMED_OPTIONS,
   ...BACKFILL_OPTIONS,
   public: {
     group: 'Listeners',
-    commands: SERVE_AND_DOCTOR,
+    commands: LISTENING,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8545',
@@ -72,7 +78,7 @@ export const OPTIONS = {
   },
   dedicated: {
     group: 'Listeners',
-    commands: SERVE_AND_DOCTOR,
+    commands: LISTENING,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8546',
@@ -80,7 +86,7 @@ export const OPTIONS = {
   },
   admin: {
     group: 'Listeners',
-    commands: SERVE_AND_DOCTOR,
+    commands: LISTENING,
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8547',
@@ -197,6 +203,7 @@ export const OPTIONS = {
     default: '1000',
     doc: 'Entries of one batch on the dedicated listener.',
   },
+  ...WEBSOCKET_OPTIONS,
   publicLogsRange: {
     group: 'eth_getLogs',
     commands: SERVE,
@@ -341,6 +348,7 @@ export const OPTIONS = {
     default: '256',
     doc: 'Blocks below the head that can be taken off again.',
   },
+  ...DEV_OPTIONS,
 } as const satisfies Record<string, OptionSpec>;
 
 export type OptionName = keyof typeof OPTIONS;

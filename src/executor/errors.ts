@@ -1,4 +1,4 @@
-import { CodedError } from '../primitives/errors.ts';
+import { CodedError, StateUnavailableError } from '../primitives/errors.ts';
 
 /** A block whose contents do not fit its hash, its parent, or what executing it gives. */
 export class InvalidBlockError extends CodedError<{
@@ -31,5 +31,18 @@ export function asInvalidBlock<T>(run: () => T): T {
     const text = error instanceof Error ? error.message : '';
     if (!ABOUT_THE_BLOCK.test(text)) throw error;
     throw new InvalidBlockError(text.replace(ABOUT_THE_BLOCK, ''), { cause: error });
+  }
+}
+
+const UNAVAILABLE = /^unavailable: /;
+
+/** Runs what needs a block to be held, and gives it a type that it is not. */
+export function asUnavailable<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    const text = error instanceof Error ? error.message : '';
+    if (!UNAVAILABLE.test(text)) throw error;
+    throw new StateUnavailableError(text.replace(UNAVAILABLE, ''));
   }
 }

@@ -1,4 +1,4 @@
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 
@@ -76,9 +76,40 @@ export interface StateView {
   readonly ref: BlockRef;
   readonly timestamp: number;
   transactionCount(address: Hex): Awaitable<Hex>;
+  /** Both are quantities, and zero where there is no account. */
+  account(address: Hex): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }>;
   /** 32 bytes. `slot` is 32 bytes of hex. */
   storageAt(address: Hex, slot: Hex): Awaitable<Hex>;
   call(request: CallRequest, signal?: AbortSignal): Awaitable<CallResult>;
+}
+
+/** What executing a flashblock gave. */
+export interface ExecutedFlashblock {
+  /** The header and hash of the block so far; the rest is of this flashblock only. In the native core's bytes. */
+  readonly outcome: Uint8Array;
+  /** Names the state after it. */
+  readonly version: number;
+  /** The confirmed block below all that is pre-confirmed. */
+  readonly base: BlockRef;
+  readonly index: number;
+  /** Where its transactions and logs begin in the block. */
+  readonly firstTransaction: number;
+  readonly firstLog: number;
+}
+
+/** What became of a sealed block: without an outcome, it has to be executed. */
+export interface Promotion {
+  readonly outcome: EncodedOutcome | undefined;
+  /** How many transactions were pre-confirmed for a block of its number; undefined if there was none. */
+  readonly preconfirmed: number | undefined;
+  /** The first thing that is not as it was pre-confirmed. */
+  readonly difference:
+    | {
+        readonly in: 'transaction' | 'context' | 'results';
+        readonly transaction: number | undefined;
+        readonly field: string | undefined;
+      }
+    | undefined;
 }
 
 /** The native EVM of one chain, shared by all threads of the process through `id`. */
@@ -88,6 +119,8 @@ export interface Executor {
   readonly chainId: bigint;
   /** The state after the block with this header. Throws `StateUnavailableError` where it cannot be known. */
   view(header: Uint8Array): StateView;
+  /** A pre-confirmed state, by the version it was published under; undefined once newer ones have taken its place. */
+  preconfirmedView(version: number): StateView | undefined;
   /** Executes and verifies a block (RLP) on top of the head and makes it the head of hot state. */
   execute(block: Uint8Array): Promise<Outcome>;
   /** Takes blocks above `number` off hot state. */

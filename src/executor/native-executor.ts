@@ -1,10 +1,16 @@
-import { type NativeChain, type NativeOptions, native } from '@chain-query/native';
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import {
+  type NativeChain,
+  type NativeOptions,
+  type NativePiece,
+  type NativeView,
+  native,
+} from '@chain-query/native';
+import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { type Awaitable, type Hex, toHex } from '../primitives/hex.ts';
-import { asInvalidBlock, InvalidProofError } from './errors.ts';
-import type { Executor, StateLoader, StateView } from './interface.ts';
+import { asInvalidBlock, asUnavailable, InvalidProofError } from './errors.ts';
+import type { ExecutedFlashblock, Executor, Promotion, StateLoader, StateView } from './interface.ts';
 import { supply } from './missing.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
 
@@ -110,11 +116,18 @@ export class NativeExecutor implements Executor {
   }
 
   view(header: Uint8Array): StateView {
-    return new NativeStateView(this.#chain, header, this.#options, this.#load);
+    const open = (): NativeView => native.NativeView.open(this.#chain, header);
+    return new NativeStateView(open(), this.#options, this.#load, open);
+  }
+
+  preconfirmedView(version: number): StateView | undefined {
+    const view = native.NativeView.openPreconfirmed(this.#chain, version);
+    // It cannot be opened again: what it stands on has left the chain, or is too old for anybody to ask.
+    return view === null ? undefined : new NativeStateView(view, this.#options, this.#load);
   }
 
   /** Begins at the genesis block with all of its state, and verifies state roots from here on. */
-  startAtGenesis(genesis: string): Outcome {
+  startAtGenesis(genesis: string): EncodedOutcome {
     return decodeOutcome(this.#chain.startAtGenesis(genesis));
   }
 
@@ -128,12 +141,68 @@ export class NativeExecutor implements Executor {
     this.#chain.apply(header, diff);
   }
 
-  async execute(block: Uint8Array, load: BlockLoader = this.#loadForBlock): Promise<Outcome> {
+  async execute(block: Uint8Array, load: BlockLoader = this.#loadForBlock): Promise<EncodedOutcome> {
+    const { outcome } = await this.#complete(() => this.#chain.execute(block), load);
+    if (outcome === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
+    return decodeOutcome(outcome);
+  }
+
+  /**
+   * Executes a flashblock (its message) on the one before it, and shows it to readers. Throws `InvalidBlockError` when
+   * it is not what it claims to be, and `StateUnavailableError` when the head has moved; nothing has changed then.
+   */
+  async executeFlashblock(message: string, load: BlockLoader): Promise<ExecutedFlashblock> {
+    const run = (): NativePiece => asUnavailable(() => this.#chain.extendPreconfirmed(message));
+    const piece = await this.#complete(run, load);
+    const { outcome, version, index, firstTransaction, firstLog } = piece;
+    if (
+      outcome === undefined ||
+      version === undefined ||
+      index === undefined ||
+      firstTransaction === undefined ||
+      firstLog === undefined
+    ) {
+      throw new Error('the native core gave neither a flashblock nor missing keys');
+    }
+    const view = native.NativeView.openPreconfirmed(this.#chain, version);
+    if (view === null) throw new Error(`the native core does not know version ${version}`);
+    const base: BlockRef = { number: view.baseNumber, hash: view.baseHash as Hex };
+    return { outcome, version, base, index, firstTransaction, firstLog };
+  }
+
+  /**
+   * Makes a sealed block the head if it is as it was pre-confirmed; from the first transaction that is not, it is
+   * executed. Without an outcome, all of it has to be executed.
+   */
+  async promote(block: Uint8Array, load: BlockLoader): Promise<Promotion> {
+    const { outcome, differs, transaction, field, preconfirmed } = await this.#complete(
+      () => this.#chain.promote(block),
+      load,
+    );
+    return {
+      outcome: outcome && decodeOutcome(outcome),
+      preconfirmed,
+      difference: differs === undefined ? undefined : { in: differs, transaction, field },
+    };
+  }
+
+  /** Forgets pre-confirmed blocks from a number on; returns the version of what is left, if anything is. */
+  dropPreconfirmed(from: number): number | undefined {
+    this.#chain.dropPreconfirmed(from);
+    return this.preconfirmedVersion();
+  }
+
+  /** The version of the newest pre-confirmed state, if there is one. */
+  preconfirmedVersion(): number | undefined {
+    return this.#chain.preconfirmedVersion() ?? undefined;
+  }
+
+  /** Runs until nothing is missing. */
+  async #complete<T extends { readonly missing?: string }>(run: () => T, load: BlockLoader): Promise<T> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const { outcome, missing } = asInvalidBlock(() => this.#chain.execute(block));
-      if (outcome !== undefined) return decodeOutcome(outcome);
-      if (missing === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
-      await supply(this.#chain, missing, load);
+      const result = asInvalidBlock(run);
+      if (result.missing === undefined) return result;
+      await supply(this.#chain, result.missing, load);
     }
     throw new Error(`a block was not complete after ${MAX_ROUNDS} rounds of loading`);
   }
@@ -164,6 +233,28 @@ export class NativeExecutor implements Executor {
     const root = commitment.root() as Hex;
     this.#chain.setCommitment(commitment);
     return root;
+  }
+
+  /** A header as `newHeads` has it, in JSON. */
+  headerJson(header: Uint8Array): string {
+    return this.#chain.headerJson(header);
+  }
+
+  /**
+   * The transactions of an outcome as eth_getBlockByHash lists them, a JSON array; the first is number `first` of its
+   * block.
+   */
+  transactionsJson({ block, receipts }: Outcome, first: number, blockHash: Hex): string {
+    const senders = Buffer.concat(receipts.map(({ from }) => from));
+    const depositNonces = receipts.flatMap(({ extras }) =>
+      extras.flatMap(([name, value]) => (name === 'depositNonce' ? [Number(value)] : [])),
+    );
+    return this.#chain.transactionsJson(block, first, blockHash, senders, depositNonces);
+  }
+
+  /** Sizes of pre-confirmed state, for metrics. */
+  preconfirmedSizes(): { readonly blocks: number; readonly accounts: number; readonly slots: number } {
+    return this.#chain.preconfirmedSizes();
   }
 
   /** Sizes for metrics. */

@@ -13,6 +13,7 @@ type CallSettings = Pick<
   | 'callGasCap'
   | 'historicalViews'
   | 'oddTransactionsRoots'
+  | 'preconfirmedBlocks'
 >;
 
 /** Limits for executing blocks; calls are not expected, and get the least. */
@@ -47,5 +48,6 @@ export function servingOptions(options: ExecutorSettings & CallSettings): Native
     callInlineSteps: options.callInlineSteps,
     callTimeLimitMs: options.callTimeLimitMs,
     oddTransactionsRoots: options.oddTransactionsRoots,
+    preconfirmedDepth: options.preconfirmedBlocks,
   };
 }

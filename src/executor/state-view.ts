@@ -1,4 +1,4 @@
-import { type NativeChain, type NativeView, native } from '@chain-query/native';
+import { type NativeView, native } from '@chain-query/native';
 import type { BlockRef } from '../chain/outcome.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
@@ -22,30 +22,42 @@ type Ask = (view: NativeView) => Awaitable<Answer>;
 /** Asked before each further run; an answer ends it. Within a run the native core watches for itself. */
 type Stop = () => Answer | undefined;
 
-/** State after one block, on the native core: runs, loads what was missing, and runs again. */
+/** State after one block, or after one flashblock, on the native core: runs, loads what was missing, and runs again. */
 export class NativeStateView implements StateView {
   readonly ref: BlockRef;
   readonly timestamp: number;
-  readonly #chain: NativeChain;
-  readonly #header: Uint8Array;
+  /** The confirmed block that is read below pre-confirmed changes; without any, the block itself. */
+  readonly #base: BlockRef;
   readonly #options: ViewOptions;
   readonly #load: StateLoader;
+  /** Opens the block anew once it has left hot state, where that can be done. */
+  readonly #reopen: (() => NativeView) | undefined;
   #view: NativeView;
 
-  constructor(chain: NativeChain, header: Uint8Array, options: ViewOptions, load: StateLoader) {
-    this.#chain = chain;
-    this.#header = header;
+  constructor(view: NativeView, options: ViewOptions, load: StateLoader, reopen?: () => NativeView) {
+    this.#view = view;
     this.#options = options;
     this.#load = load;
-    this.#view = native.NativeView.open(chain, header);
-    this.ref = { number: this.#view.number, hash: this.#view.hash as Hex };
-    this.timestamp = this.#view.timestamp;
+    this.#reopen = reopen;
+    this.ref = { number: view.number, hash: view.hash as Hex };
+    this.#base = { number: view.baseNumber, hash: view.baseHash as Hex };
+    this.timestamp = view.timestamp;
   }
 
   transactionCount(address: Hex): Awaitable<Hex> {
     return andThen(
       this.#ask((view) => view.nonce(address)),
       hexOf,
+    );
+  }
+
+  account(address: Hex): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }> {
+    return andThen(
+      this.#ask((view) => view.account(address)),
+      (answer) => {
+        const [nonce, balance] = answer.slice(1).split(',');
+        return { nonce: nonce as Hex, balance: balance as Hex };
+      },
     );
   }
 
@@ -104,9 +116,10 @@ export class NativeStateView implements StateView {
     let reopens = 0;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       if (answer === 'o') {
+        if (this.#reopen === undefined) throw new StateUnavailableError('the block below was taken off');
         if (++reopens > MAX_REOPENS) throw new StateUnavailableError('the block keeps leaving memory');
         // Another call may have opened it again meanwhile, and loaded what this one needs too.
-        if (this.#view === view) this.#view = native.NativeView.open(this.#chain, this.#header);
+        if (this.#view === view) this.#view = this.#reopen();
       } else {
         await this.#provide(view, answer.slice(1));
       }
@@ -120,7 +133,7 @@ export class NativeStateView implements StateView {
   }
 
   async #provide(view: NativeView, missing: string): Promise<void> {
-    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.ref));
+    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.#base));
   }
 }
 

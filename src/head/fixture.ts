@@ -2,6 +2,7 @@ import type { Log } from '../chain/log.ts';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Receipt } from '../chain/receipt.ts';
 import type { CallRequest, CallResult, StateView } from '../executor/interface.ts';
+import type { FeedEvent } from '../feed/interface.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
@@ -11,6 +12,8 @@ import { Head, type HeadOptions } from './head.ts';
 /** For tests only: a chain whose content is plain to see, with a state that answers from a function. */
 export class FakeChain implements ReadableStore {
   readonly blocks: BlockReceipts[] = [];
+  /** Pre-confirmed states that can be read, by version: the nonce is the version. */
+  readonly versions = new Map<number, StateView>();
   #marks: Partial<Omit<Marks, 'head'>> = {};
 
   /** Adds a block with `logs` logs, one transaction each; `fork` makes its hash differ. */
@@ -18,6 +21,13 @@ export class FakeChain implements ReadableStore {
     const number = this.blocks.length;
     const hash: Hex = `0x${fork.toString(16).padStart(32, '0')}${number.toString(16).padStart(32, '0')}`;
     this.blocks.push(fakeBlock({ number, hash }, logs));
+    return this;
+  }
+
+  /** Gives the last block another hash. */
+  rename(hash: Hex): this {
+    const last = this.blocks.pop();
+    if (last !== undefined) this.blocks.push({ ...last, logs: { ...last.logs, hash } });
     return this;
   }
 
@@ -81,6 +91,36 @@ export class FakeChain implements ReadableStore {
     }
   }
 
+  /** A flashblock with `logs` logs, one transaction each, whose state can be read from now on. */
+  flashblock(made: FakeFlashblock): FeedEvent & { readonly kind: 'preconfirmed' } {
+    const { number, index, first = 0, logs = 1, payloadId = 'a', parentHash } = made;
+    const version = this.versions.size + 1;
+    const ref: BlockRef = { number, hash: fakeHash(`${number}${payloadId}${index}`) };
+    this.versions.set(version, {
+      ...fakeView(ref, () => ({ kind: 'success', output: '0x' })),
+      transactionCount: () => `0x${version.toString(16)}`,
+    });
+    const block = fakeBlock(ref, logs);
+    return {
+      kind: 'preconfirmed',
+      flashblock: {
+        ...{ version, payloadId, index, firstTransaction: first, firstLog: first },
+        base: this.ref(this.blocks.length - 1),
+        outcome: {
+          ...ref,
+          parentHash: parentHash ?? this.ref(number - 1).hash,
+          timestamp: number * 12,
+          header: new Uint8Array(),
+          block: new Uint8Array(),
+          receipts: block.receipts,
+          logs: Array.from({ length: logs }, (_, at) => block.logs.log(at)),
+          diff: { wiped: [], accounts: [], slots: [], codes: [] },
+          diffBytes: new Uint8Array(),
+        },
+      },
+    };
+  }
+
   /** A head over this chain whose calls are answered by `call`. */
   async head(
     call: FakeCall = () => ({ kind: 'success', output: '0x' }),
@@ -89,7 +129,7 @@ export class FakeChain implements ReadableStore {
     const view = (header: Uint8Array): StateView => fakeView(this.ref(header[0] ?? 0), call);
     return Head.open(
       { renderCacheBytes: 1 << 24, viewCacheEntries: 16, ...options },
-      { store: this, executor: { view } },
+      { store: this, executor: { view, preconfirmedView: (version) => this.versions.get(version) } },
     );
   }
 
@@ -99,6 +139,19 @@ export class FakeChain implements ReadableStore {
   }
 }
 
+export interface FakeFlashblock {
+  readonly number: number;
+  readonly index: number;
+  /** Transactions and logs of the block before it. */
+  readonly first?: number;
+  readonly logs?: number;
+  readonly payloadId?: string;
+  /** The confirmed block below when left out. */
+  readonly parentHash?: Hex;
+}
+
+const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, 'f')}`;
+
 export type FakeCall = (request: CallRequest, signal?: AbortSignal) => Awaitable<CallResult>;
 
 /** The nonce is the block number, and every slot holds its own key. */
@@ -107,6 +160,7 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     ref,
     timestamp: ref.number * 12,
     transactionCount: () => `0x${ref.number.toString(16)}`,
+    account: () => ({ nonce: `0x${ref.number.toString(16)}`, balance: '0x0' }),
     storageAt: (_address, slot) => slot,
     call,
   };

@@ -51,7 +51,7 @@ describe('Snapshot', () => {
   it('has no pre-confirmed receipts or logs while there is no pre-confirmed block', async () => {
     const snapshot = (await chain().head()).snapshot();
     expect(await snapshot.receiptsAt(at('pending'))).toBeUndefined();
-    expect(snapshot.logBound({ kind: 'tag', tag: 'pending' })).toBe(5);
+    expect(snapshot.logBound({ kind: 'tag', tag: 'pending' }, 'to')).toBe(5);
     expect(await snapshot.logsAt(5, ALL)).toBeUndefined();
   });
 
@@ -79,7 +79,7 @@ describe('what is held in part', () => {
   it('begins with the lowest block, which is the earliest (B5)', async () => {
     const snapshot = (await partial().head()).snapshot();
     expect(await snapshot.blockAt(at('earliest'))).toMatchObject({ number: 1 });
-    expect(snapshot.logBound({ kind: 'tag', tag: 'earliest' })).toBe(1);
+    expect(snapshot.logBound({ kind: 'tag', tag: 'earliest' }, 'from')).toBe(1);
     expect(await snapshot.blockAt(at('0x0'))).toBeUndefined();
     expect(JSON.parse(String(await snapshot.receiptsAt(at('earliest'))))).toHaveLength(1);
     expect(await snapshot.receiptsAt(at('0x0'))).toBeUndefined();
@@ -215,10 +215,10 @@ describe('Head', () => {
     const fake = chain();
     const head = await fake.head();
     const { signal } = new AbortController();
-    expect(await head.reached(4, 60_000, signal)).toBe(true);
+    expect(await head.reached({ number: 4 }, 60_000, signal)).toBe(true);
     const ended: string[] = [];
     const waits = [5, 6, 7].map(async (number) => {
-      if (await head.reached(number, 60_000, signal)) ended.push(`${number}`);
+      if (await head.reached({ number }, 60_000, signal)) ended.push(`${number}`);
     });
     fake.add(0).add(0);
     await head.refresh();
@@ -232,11 +232,11 @@ describe('Head', () => {
 
   it('ends a wait with its time or its client (B3)', async () => {
     const head = await chain().head();
-    expect(await head.reached(5, 1, new AbortController().signal)).toBe(false);
-    expect(await head.reached(5, 0, new AbortController().signal)).toBe(false);
-    expect(await head.reached(5, 60_000, AbortSignal.abort())).toBe(false);
+    expect(await head.reached({ number: 5 }, 1, new AbortController().signal)).toBe(false);
+    expect(await head.reached({ number: 5 }, 0, new AbortController().signal)).toBe(false);
+    expect(await head.reached({ number: 5 }, 60_000, AbortSignal.abort())).toBe(false);
     const client = new AbortController();
-    const waiting = head.reached(5, 60_000, client.signal);
+    const waiting = head.reached({ number: 5 }, 60_000, client.signal);
     client.abort();
     expect(await waiting).toBe(false);
   });
@@ -248,7 +248,7 @@ describe('Head', () => {
       const head = await fake.head();
       const { signal } = new AbortController();
       const remove = vi.spyOn(signal, 'removeEventListener');
-      const waiting = head.reached(5, 60_000, signal);
+      const waiting = head.reached({ number: 5 }, 60_000, signal);
       expect(vi.getTimerCount()).toBe(1);
       fake.add(0);
       await head.refresh();

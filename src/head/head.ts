@@ -1,5 +1,8 @@
+import type { Executor } from '../executor/interface.ts';
+import type { FeedEvent } from '../feed/interface.ts';
 import type { Marks } from '../store/interface.ts';
 import { ChainReader, type ChainReaderModules, type ChainReaderOptions } from './chain-reader.ts';
+import { PreconfirmedChain } from './preconfirmed.ts';
 import { Snapshot } from './snapshot.ts';
 
 export interface HeadOptions extends ChainReaderOptions {
@@ -7,9 +10,19 @@ export interface HeadOptions extends ChainReaderOptions {
   readonly stateBelowAnchor?: boolean;
 }
 
-/** Somebody who waits for a block. */
-interface Waiter {
+export interface HeadModules extends ChainReaderModules {
+  readonly executor: ChainReaderModules['executor'] & Pick<Executor, 'preconfirmedView'>;
+}
+
+/** A point that a client has seen: a confirmed block, or with `index` one of its flashblocks. */
+export interface Point {
   readonly number: number;
+  readonly index?: number | undefined;
+}
+
+/** Somebody who waits for a point. */
+interface Waiter {
+  readonly point: Point;
   readonly end: (reached: boolean) => void;
 }
 
@@ -17,6 +30,7 @@ interface Waiter {
 export class Head {
   readonly #store: ChainReaderModules['store'];
   readonly #reader: ChainReader;
+  readonly #preconfirmed: PreconfirmedChain;
   readonly #stateBelowAnchor: boolean;
   readonly #waiters = new Set<Waiter>();
   #marks: Marks;
@@ -27,16 +41,17 @@ export class Head {
   #reading: Promise<void> | undefined;
   #nextReading: Promise<void> | undefined;
 
-  private constructor(marks: Marks, options: HeadOptions, modules: ChainReaderModules) {
+  private constructor(marks: Marks, options: HeadOptions, modules: HeadModules) {
     this.#store = modules.store;
     this.#reader = new ChainReader(options, modules);
+    this.#preconfirmed = new PreconfirmedChain(modules.executor);
     this.#stateBelowAnchor = options.stateBelowAnchor ?? false;
     this.#marks = marks;
     this.#snapshot = this.#newSnapshot();
   }
 
   /** Opens the head of a store that holds at least one block. */
-  static async open(options: HeadOptions, modules: ChainReaderModules): Promise<Head> {
+  static async open(options: HeadOptions, modules: HeadModules): Promise<Head> {
     const marks = await modules.store.marks();
     if (marks === undefined) throw new Error('the store holds no block yet: import or ingest a chain first');
     return new Head(marks, options, modules);
@@ -61,12 +76,30 @@ export class Head {
     return this.#nextReading;
   }
 
+  /** Takes the next event of the feed; once it resolves, snapshots know of it. One event after the other. */
+  async apply(event: FeedEvent): Promise<void> {
+    switch (event.kind) {
+      case 'preconfirmed':
+      case 'dropped':
+        this.#preconfirmed.apply(event);
+        this.#swap();
+        return undefined;
+      case 'anchored':
+        this.#preconfirmed.apply(event);
+        this.#swap();
+        return this.refresh();
+      case 'confirmed':
+      case 'marked':
+        return this.refresh();
+    }
+  }
+
   /**
-   * Waits until the head is at least block `number`: true once it is, false when the time is over or `signal` aborts.
-   * A reorganisation may take the head back again: whoever was waiting looks at the snapshot it then takes.
+   * Waits until a snapshot knows of a point: true once one does, false when the time is over or `signal` aborts. A
+   * reorganisation may take it back again: whoever was waiting looks at the snapshot it then takes.
    */
-  reached(number: number, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    if (this.#snapshot.head.number >= number) return Promise.resolve(true);
+  reached(point: Point, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    if (this.#snapshot.knows(point)) return Promise.resolve(true);
     if (timeoutMs <= 0 || signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
       const end = (reached: boolean): void => {
@@ -76,7 +109,7 @@ export class Head {
         resolve(reached);
       };
       const giveUp = (): void => end(false);
-      const waiter: Waiter = { number, end };
+      const waiter: Waiter = { point, end };
       const timer = setTimeout(giveUp, timeoutMs);
       signal.addEventListener('abort', giveUp, { once: true });
       this.#waiters.add(waiter);
@@ -100,8 +133,12 @@ export class Head {
       (await this.#store.canonicalHash(previous.number)) === previous.hash;
     if (!extended) this.#lineage++;
     this.#marks = marks;
+    this.#swap();
+  }
+
+  #swap(): void {
     this.#snapshot = this.#newSnapshot();
-    for (const waiter of this.#waiters) if (marks.head.number >= waiter.number) waiter.end(true);
+    for (const waiter of this.#waiters) if (this.#snapshot.knows(waiter.point)) waiter.end(true);
   }
 
   #newSnapshot(): Snapshot {
@@ -109,6 +146,7 @@ export class Head {
     return new Snapshot(this.#marks, this.#reader, {
       stateBelowAnchor: this.#stateBelowAnchor,
       isStale: () => lineage !== this.#lineage,
+      pending: this.#preconfirmed.on(this.#marks.head),
     });
   }
 }

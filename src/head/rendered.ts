@@ -17,7 +17,9 @@ const MAX_KEY_VALUES = 8;
 /** The JSON of one block's logs and receipts, each piece rendered at most once while it is cached. */
 export class RenderedBlock {
   readonly logs: BlockLogs;
-  readonly #pieces: (string | undefined)[] = [];
+  #pieces: (string | undefined)[] = [];
+  /** Of a block that grows: its receipts one by one, so that the next version renders only what is new. */
+  #receiptPieces: string[] | undefined;
   readonly #answers = new Map<string, Buffer>();
   #receipts: Buffer | undefined;
   #bytes: number;
@@ -25,6 +27,14 @@ export class RenderedBlock {
   constructor(logs: BlockLogs) {
     this.logs = logs;
     this.#bytes = BASE_BYTES + logs.length * BYTES_PER_STORED_LOG;
+  }
+
+  /** The same block with more in it: what has been rendered stays. */
+  grown(logs: BlockLogs): RenderedBlock {
+    const next = new RenderedBlock(logs);
+    next.#pieces = this.#pieces.slice();
+    next.#receiptPieces = this.#receiptPieces?.slice() ?? [];
+    return next;
   }
 
   /** What this entry holds, roughly. */
@@ -69,10 +79,15 @@ export class RenderedBlock {
   renderReceipts({ receipts }: BlockReceipts): Buffer {
     let next = 0;
     const texts = receipts.map((receipt, index) => {
+      const first = next;
+      next += receipt.logCount;
+      const known = this.#receiptPieces?.[index];
+      if (known !== undefined) return known;
       const logs: string[] = [];
-      for (const end = next + receipt.logCount; next < end; next++) logs.push(this.log(next));
+      for (let at = first; at < next; at++) logs.push(this.log(at));
       return renderReceipt(this.logs, index, receipt, `[${logs.join(',')}]`);
     });
+    if (this.#receiptPieces !== undefined) this.#receiptPieces = texts;
     const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
     this.#receipts = json;
     this.#bytes += json.length;

@@ -8,6 +8,7 @@ import { StoreError } from '../store/error.ts';
 import type { LogQuery, Marks } from '../store/interface.ts';
 import type { ChainReader } from './chain-reader.ts';
 import { HeadError } from './errors.ts';
+import type { Pending } from './preconfirmed.ts';
 import { RenderedBlock } from './rendered.ts';
 
 /** Matching logs of one block: ascending indexes into `block`. */
@@ -22,6 +23,8 @@ export interface SnapshotOptions {
   readonly stateBelowAnchor: boolean;
   /** Whether the chain has left this snapshot's head. */
   readonly isStale: () => boolean;
+  /** What is pre-confirmed on top of the head. */
+  readonly pending?: Pending | undefined;
 }
 
 /** How many resolved block numbers one snapshot remembers. */
@@ -32,13 +35,15 @@ const MAX_RESOLVED = 4_096;
  * batch, comes from one snapshot. This is the only place that knows what a selector means:
  *
  * - `latest`: the confirmed head; `safe`, `finalized`: as the store marks them; `earliest`: the lowest block held.
- * - `pending`: the pre-confirmed block on top of the head. While there is none, its state is the state of
- *   `latest`, it has no logs, and its receipts are unknown.
+ * - `pending`: the newest pre-confirmed block, of which there may be several on top of the head: state and receipts
+ *   are of the newest, a range of logs takes them all in. While there is none, its state is the state of `latest`, it
+ *   has no logs, and its receipts are unknown.
  *
  * Blocks, receipts and logs are held from `lowest` on, state from `anchor` on, which may be above it.
  */
 export class Snapshot {
   readonly head: BlockRef;
+  readonly pending: Pending | undefined;
   readonly #marks: Marks;
   readonly #reader: ChainReader;
   readonly #options: SnapshotOptions;
@@ -46,9 +51,18 @@ export class Snapshot {
 
   constructor(marks: Marks, reader: ChainReader, options: SnapshotOptions) {
     this.head = marks.head;
+    this.pending = options.pending;
     this.#marks = marks;
     this.#reader = reader;
     this.#options = options;
+  }
+
+  /** Whether it holds a confirmed block or, with `index`, at least that flashblock of a pre-confirmed one. */
+  knows({ number, index }: { readonly number: number; readonly index?: number | undefined }): boolean {
+    if (this.head.number >= number) return true;
+    const newest = this.pending?.newest;
+    if (index === undefined || newest === undefined) return false;
+    return newest.number > number || (newest.number === number && newest.index >= index);
   }
 
   /** Throws when the chain left this snapshot's head, so that nothing read meanwhile is served. */
@@ -70,8 +84,8 @@ export class Snapshot {
 
   /** The state a selector names. */
   viewAt(selector: BlockSelector): Awaitable<StateView> {
-    const isPending = selector.kind === 'tag' && selector.tag === 'pending';
-    return andThen(isPending ? this.head : this.blockAt(selector), (ref) => {
+    if (isPending(selector) && this.pending !== undefined) return this.pending.view;
+    return andThen(isPending(selector) ? this.head : this.blockAt(selector), (ref) => {
       if (ref === undefined) {
         const number = selector.kind === 'number' ? selector.number : undefined;
         throw this.#notFound(formatSelector(selector), number);
@@ -87,15 +101,21 @@ export class Snapshot {
 
   /** The JSON array of a block's receipts, or undefined for a block that is not known. */
   receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
+    if (isPending(selector)) return this.pending?.newest.receiptsJson();
     return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : this.#reader.receipts(ref)));
   }
 
-  /** The block number that bounds a range of logs. The pre-confirmed block counts as the one above the head. */
-  logBound(selector: Exclude<BlockSelector, { kind: 'hash' }>): number {
+  /**
+   * The block number that bounds a range of logs. Pre-confirmed blocks are those above the head: a range from `pending`
+   * begins with the first of them, one to `pending` ends with the newest.
+   */
+  logBound(selector: Exclude<BlockSelector, { kind: 'hash' }>, side: 'from' | 'to'): number {
     if (selector.kind === 'number') return selector.number;
     switch (selector.tag) {
       case 'pending':
-        return this.head.number + 1;
+        return side === 'to' && this.pending !== undefined
+          ? this.pending.newest.number
+          : this.head.number + 1;
       case 'latest':
         return this.head.number;
       case 'safe':
@@ -118,20 +138,34 @@ export class Snapshot {
     });
   }
 
-  /** The same by number; undefined for the pre-confirmed block while there is none. */
+  /** The same by number, as `logBound` gives it; undefined for the pre-confirmed block while there is none. */
   logsAt(number: number, query: LogQuery): Awaitable<Buffer | undefined> {
-    if (number === this.head.number + 1) return undefined;
+    if (number > this.head.number) {
+      return this.pending?.blocks.find((block) => block.number === number)?.rendered.logsJson(query);
+    }
     return andThen(this.#blockAtNumber(number), (ref) => {
       if (ref === undefined) throw this.#notFound(toQuantity(number), number);
       return this.#reader.logs(ref, query);
     });
   }
 
-  /** Matching logs of blocks `from`..`to`, ascending; ends with an error if the chain changed on the way. */
+  /**
+   * Matching logs of blocks `from`..`to`, ascending, pre-confirmed ones included; ends with an error if the chain
+   * changed on the way.
+   */
   async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
     if (from < this.#marks.lowest.number) throw this.#notFound(toQuantity(from), from);
+    if (from <= this.head.number) yield* this.#findConfirmed(query, from, Math.min(to, this.head.number));
+    for (const block of this.pending?.blocks ?? []) {
+      if (block.number < from || block.number > to) continue;
+      const indexes = block.matching(query);
+      if (indexes.length > 0) yield { block: block.rendered, indexes };
+    }
+  }
+
+  async *#findConfirmed(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
     try {
-      for await (const match of this.#reader.findLogs(query, from, Math.min(to, this.head.number))) {
+      for await (const match of this.#reader.findLogs(query, from, to)) {
         const block = this.#reader.rendered.get(match.block.hash) ?? new RenderedBlock(match.block);
         yield { block, indexes: match.indexes };
         this.#reader.rendered.keep(block);
@@ -206,6 +240,10 @@ export class Snapshot {
       ...(number !== undefined && number < lowest && { lowest: toQuantity(lowest) }),
     });
   }
+}
+
+function isPending(selector: BlockSelector): boolean {
+  return selector.kind === 'tag' && selector.tag === 'pending';
 }
 
 /** A store that lost the blocks being read, to another fork or to pruning, says so in its own words. */

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { StateLoader } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
 import type { Store } from '../store/interface.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
@@ -9,8 +10,8 @@ export interface CopyModules {
   readonly store: Store;
   readonly logger: Logger;
   readonly registry: Registry;
-  /** Called whenever the store has moved. */
-  readonly onMoved: () => void;
+  /** Told of whatever happens to the chain, in order. */
+  readonly publish: PublishToFeed;
   /** Called when following ended by a fault of ours. */
   readonly onFailure: (error: unknown) => void;
   /** Gives up waiting for an upstream at the start. */
@@ -19,7 +20,7 @@ export interface CopyModules {
 
 /** One thing that speaks against sending requests here. */
 export interface Hindrance {
-  readonly reason: 'confirmed lag' | 'upstream';
+  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'upstream';
   readonly detail: string;
 }
 

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadOptions } from '../config/load.ts';
 import { executeOfficialChain, officialGenesis } from '../executor/fixture.ts';
 import { answerTo, type Reply, RpcFault, type SeenCall, startFakeServer } from '../source/fixture.ts';
+import { wireMessage } from '../source/flashblocks/fixture.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
 import { examine } from './doctor.ts';
 import type { Finding } from './doctor-report.ts';
@@ -239,5 +240,35 @@ describe('doctor on the store and the machine', () => {
     });
     expect(found.get('node')).toMatchObject({ level: 'ok' });
     expect(found.get('memory')).toBeDefined();
+  });
+});
+
+describe('doctor on streams of flashblocks', () => {
+  it('says how often and for which block one sends', async () => {
+    const fake = await startFakeServer({});
+    onTestFinished(() => fake.stop());
+    const timer = setInterval(() => {
+      const texts = [0, 1, 2, 3].map((index) => JSON.stringify(wireMessage({ number: 7, index })));
+      for (const socket of fake.sockets) for (const text of ['hello', ...texts]) socket.send(text);
+    }, 20);
+    onTestFinished(() => clearInterval(timer));
+    const found = await findings(['--flashblocks', fake.ws]);
+    expect(found.get('stream')).toMatchObject({
+      level: 'ok',
+      detail: expect.stringMatching(/^6 flashblocks, .* block 7$/),
+    });
+    expect(found.get('messages')).toMatchObject({ level: 'warn' });
+  });
+
+  it('says when nothing comes, and when it is no stream', async () => {
+    const fake = await startFakeServer({});
+    onTestFinished(() => fake.stop());
+    const silent = await findings(['--flashblocks', fake.ws, '--flashblock-silence-ms', '50']);
+    expect(silent.get('stream')).toMatchObject({
+      level: 'fail',
+      detail: expect.stringMatching('no flashblock for 50 ms'),
+    });
+    const wrong = await findings(['--flashblocks', 'http://127.0.0.1:1']);
+    expect(wrong.get('stream')).toMatchObject({ level: 'fail', detail: 'not a WebSocket' });
   });
 });

@@ -8,6 +8,7 @@ import { examineHost } from './doctor-host.ts';
 import { hashAt } from './doctor-reads.ts';
 import { Section } from './doctor-report.ts';
 import { examineStore, type StoreFacts } from './doctor-store.ts';
+import { examineStreams } from './doctor-stream.ts';
 import { examineUpstream, type UpstreamFacts } from './doctor-upstream.ts';
 import { poolOptions } from './source-options.ts';
 
@@ -46,10 +47,12 @@ export async function examine(
     }
     const together = facts.length > 0 ? [await compare(facts, store, { options, executorOf, signal })] : [];
     const sections = facts.map(({ section }) => section);
-    // The pre-confirmed stream gets a section of its own here, between upstreams and store, once there is one.
+    const heads = facts.map(({ head }) => head?.number ?? -1);
+    const head = heads.length === 0 ? undefined : Math.max(...heads);
     return [
       ...sections,
       ...together,
+      ...(await examineStreams(options, head, signal)),
       ...(store === undefined ? [] : [store.section]),
       await examineHost(options),
     ];

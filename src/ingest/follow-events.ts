@@ -14,6 +14,16 @@ export type FollowEvent =
       /** From the first try to the verified outcome, with all loading. */
       readonly ms: number;
     }
+  /** A block that had been pre-confirmed is sealed. */
+  | {
+      readonly kind: 'sealed';
+      readonly block: BlockRef;
+      readonly transactions: number;
+      /** How many had been pre-confirmed, and how many of them are sealed as they were. */
+      readonly preconfirmed: number;
+      readonly kept: number;
+      readonly ms: number;
+    }
   /** What is served has changed. */
   | { readonly kind: 'moved'; readonly head: BlockRef }
   | { readonly kind: 'reorganised'; readonly depth: number; readonly base: BlockRef }

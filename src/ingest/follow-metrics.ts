@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Observe } from '../source/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { ObserveFollowing } from './follow-events.ts';
+import { Accuracy } from './preconfirming-metrics.ts';
 
 /** What following tells whoever runs the node: metrics, log lines, and when an upstream last answered. */
 export class FollowTelemetry {
@@ -10,9 +11,9 @@ export class FollowTelemetry {
   #answeredAt = performance.now();
   #failure: string | undefined;
 
-  constructor(registry: Registry, logger: Logger, onMoved: () => void) {
+  constructor(registry: Registry, logger: Logger) {
     this.observeSource = this.#sourceObserver(registry, logger);
-    this.observeFollowing = followingObserver(registry, logger, onMoved);
+    this.observeFollowing = followingObserver(registry, logger);
   }
 
   /** How long every upstream has failed, and how the last one did; undefined while one answers. */
@@ -65,7 +66,7 @@ export class FollowTelemetry {
   }
 }
 
-function followingObserver(registry: Registry, logger: Logger, onMoved: () => void): ObserveFollowing {
+function followingObserver(registry: Registry, logger: Logger): ObserveFollowing {
   const counter = countersIn(registry);
   const blocks = counter('executed_blocks_total', 'Blocks executed and verified.', []);
   const gas = counter('executed_gas_total', 'Gas of the blocks executed.', []);
@@ -85,8 +86,14 @@ function followingObserver(registry: Registry, logger: Logger, onMoved: () => vo
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   });
+  const accuracy = new Accuracy(registry);
   return (event) => {
     switch (event.kind) {
+      case 'sealed':
+        accuracy.count(event.kept, event.preconfirmed, event.transactions);
+        return event.kept < event.preconfirmed
+          ? logger.warn(event, 'a sealed block is not as it was pre-confirmed')
+          : logger.debug(event, 'a pre-confirmed block is sealed');
       case 'anchored':
         anchors.inc();
         return logger.warn(event, 'a new copy begins');
@@ -98,8 +105,7 @@ function followingObserver(registry: Registry, logger: Logger, onMoved: () => vo
         seconds.observe(event.ms / 1_000);
         return logger.debug(event, 'block executed');
       case 'moved':
-        head.set(event.head.number);
-        return onMoved();
+        return head.set(event.head.number);
       case 'reorganised':
         reorganisations.inc();
         return logger.warn(event, 'the chain was reorganised');

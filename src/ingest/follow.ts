@@ -9,8 +9,10 @@ import { RpcSource } from '../source/rpc-source.ts';
 import { withAncestors } from './ancestor-reader.ts';
 import type { ChainCopy, CopyModules, Hindrance } from './chain-copy.ts';
 import { expectChainId, rulesToFollow } from './chain-rules.ts';
+import type { ObserveFollowing } from './follow-events.ts';
 import { FollowTelemetry } from './follow-metrics.ts';
 import { Following } from './following.ts';
+import { openPreconfirming } from './open-preconfirming.ts';
 import { PinnedState } from './pinned-state.ts';
 import { provenReader } from './proven-reader.ts';
 import { untilReachable } from './retry.ts';
@@ -26,13 +28,13 @@ const ARCHIVE_CODE_BYTES = 2 ** 26;
 /** Opens a copy, or begins one, and prepares to keep it at the head of its chain. */
 export async function followChain(options: FollowOptions, modules: CopyModules): Promise<ChainCopy> {
   const { store, logger } = modules;
-  const telemetry = new FollowTelemetry(modules.registry, logger, modules.onMoved);
-  const observe = telemetry.observeSource;
-  const source: ChainSource = new RpcSource(options.upstream, sourceOptions(options), { observe });
+  const telemetry = new FollowTelemetry(modules.registry, logger);
+  const sourceModules = { observe: telemetry.observeSource };
+  const source: ChainSource = new RpcSource(options.upstream, sourceOptions(options), sourceModules);
   const archive =
     options.archive === undefined
       ? undefined
-      : new RpcSource(options.archive, sourceOptions(options), { observe });
+      : new RpcSource(options.archive, sourceOptions(options), sourceModules);
   const stop = new AbortController();
   const closeSources = (): void => {
     source.close();
@@ -69,12 +71,20 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       // With no upstream to ask, what is held can be served: following begins with the same question.
       if (!(error instanceof SourceError)) throw error;
     });
+    const preconfirming = openPreconfirming(options, { ...modules, executor, state });
+    const observe: ObserveFollowing = (event) => {
+      telemetry.observeFollowing(event);
+      if (event.kind === 'moved') preconfirming?.setHead(event.head);
+    };
     const following = new Following(
       { ...options, retry: RETRY },
-      { store, executor, source, state, prove, observe: telemetry.observeFollowing },
+      { store, executor, source, state, prove, publish: modules.publish, observe },
     );
     await following.begin(modules.signal);
-    let running: Promise<void> | undefined;
+    const began = performance.now();
+    const first = (await store.marks())?.head;
+    if (first !== undefined) preconfirming?.setHead(first);
+    let running: Promise<unknown> | undefined;
     return {
       executor,
       load,
@@ -102,10 +112,17 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
             detail: `every upstream is kept out for lying: ${names}; one is asked again in ${seconds} s`,
           });
         }
+        const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
+        if (age >= options.readyPreconfirmedMs) {
+          const seconds = Math.round(age / 1_000);
+          hindrances.push({ reason: 'pre-confirmed age', detail: `no flashblock for ${seconds} s` });
+        }
         return { head, lag, hindrances };
       },
       start() {
-        running = following.run(stop.signal).catch(modules.onFailure);
+        running = Promise.all([following.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
+          modules.onFailure,
+        );
       },
       async close() {
         stop.abort();

@@ -1,7 +1,9 @@
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { BlockRef, EncodedOutcome } from '../chain/outcome.ts';
 import { describeKey } from '../chain/state-key.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
-import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { Promotion } from '../executor/interface.ts';
+import type { BlockLoader, NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { SourceError } from '../source/errors.ts';
@@ -11,6 +13,7 @@ import type { BlockReader, ReadBlock } from './block-reader.ts';
 import type { ObserveFollowing } from './follow-events.ts';
 import { type PinnedState, Trial } from './pinned-state.ts';
 import { prestateTrace } from './prestate.ts';
+import { removedBlocks } from './removed-blocks.ts';
 import { restoreHotState } from './restore.ts';
 import type { StateReader } from './state-reader.ts';
 
@@ -31,6 +34,7 @@ export interface FollowerModules {
   readonly state: PinnedState;
   /** Reads what the chain really has, with a proof of it. */
   readonly prove: StateReader;
+  readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
 }
 
@@ -126,15 +130,20 @@ export class Follower {
 
   /** Puts blocks on top of `base`, which is the head or becomes it. */
   async #extend(base: BlockRef, blocks: readonly ReadBlock[]): Promise<void> {
-    const { executor, state, store } = this.#modules;
+    const { executor, state, store, publish } = this.#modules;
     const { head } = await this.#marks();
     const replaces = head.hash !== base.hash;
+    const outcomes: EncodedOutcome[] = [];
+    // Read while they are there: whoever was told of their logs has to be told that they are gone.
+    const removed = replaces ? await removedBlocks(store, base.number + 1, head.number) : [];
     try {
       if (replaces) {
+        // Pre-confirmed state stands on blocks that are about to leave hot state; the store still has the old fork.
+        const version = executor.dropPreconfirmed(0);
+        await publish({ kind: 'dropped', from: 0, reason: 'reorganised', version });
         executor.revertTo(base.number);
         state.readAt(base);
       }
-      const outcomes: Outcome[] = [];
       for (const block of blocks) outcomes.push(await this.#execute(block));
       const pins = state.waiting();
       await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
@@ -146,23 +155,37 @@ export class Follower {
     } finally {
       state.readAt(undefined);
     }
+    const added = outcomes.map(({ encoded, ...block }) => ({
+      number: block.number,
+      hash: block.hash,
+      outcome: encoded,
+    }));
+    void publish({ kind: 'confirmed', removed, added });
     const { number, hash } = blocks.at(-1) ?? base;
     this.#modules.observe({ kind: 'moved', head: { number, hash } });
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */
-  async #execute(block: ReadBlock): Promise<Outcome> {
+  async #execute(block: ReadBlock): Promise<EncodedOutcome> {
     const { executor, source, state, observe } = this.#modules;
     const started = performance.now();
     let rounds = 0;
     const trace = this.#usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
     const trial = new Trial(block.upstream, trace);
     try {
-      const outcome = await executor.execute(block.rlp, (keys, asOf) => {
+      const load: BlockLoader = (keys, asOf) => {
         rounds++;
         return state.loadFor(trial, keys, asOf);
-      });
+      };
+      const promotion = await executor.promote(block.rlp, load);
+      if (promotion.outcome !== undefined) {
+        state.accept(trial);
+        this.#observePromotion(block, promotion, performance.now() - started);
+        return promotion.outcome;
+      }
+      const outcome = await executor.execute(block.rlp, load);
       state.accept(trial);
+      this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
       observe({
         kind: 'executed',
         block: { number: block.number, hash: block.hash },
@@ -176,6 +199,16 @@ export class Follower {
       if (error instanceof InvalidBlockError) await this.#blame(block, trial, error);
       throw error;
     }
+  }
+
+  #observePromotion(block: BlockRef, promotion: Promotion, ms: number): void {
+    const { preconfirmed, difference, outcome } = promotion;
+    if (preconfirmed === undefined) return;
+    const first = difference?.in === 'transaction' ? (difference.transaction ?? 0) : 0;
+    const kept = difference === undefined ? preconfirmed : Math.min(first, preconfirmed);
+    const { number, hash } = block;
+    const transactions = outcome?.receipts.length ?? 0;
+    this.#modules.observe({ kind: 'sealed', block: { number, hash }, transactions, preconfirmed, kept, ms });
   }
 
   /**

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { type BackOff, fullBackOffMs } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
@@ -36,6 +37,7 @@ export interface FollowingModules {
   readonly source: ChainSource;
   readonly state: PinnedState;
   readonly prove: StateReader;
+  readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
 }
 
@@ -161,7 +163,7 @@ export class Following {
     const before = this.#lowest;
     this.#lowest = marks?.lowest.hash;
     if (marks === undefined || before === undefined || before === this.#lowest) return;
-    this.#modules.observe({ kind: 'moved', head: marks.head });
+    void this.#modules.publish({ kind: 'marked' });
   }
 
   async #prune(): Promise<void> {
@@ -183,7 +185,7 @@ export class Following {
 
   /** Takes over what is on our chain; the rest, and an upstream that does not say, is looked at again later. */
   async #markFinality(signal: AbortSignal): Promise<void> {
-    const { store, source, observe } = this.#modules;
+    const { store, source, publish } = this.#modules;
     const finality = await source.finality({ signal }).then(
       ({ value }) => value,
       (error: unknown) => {
@@ -207,7 +209,7 @@ export class Following {
       if (error instanceof StoreError && error.code === 'conflict') return;
       throw error;
     }
-    observe({ kind: 'moved', head: before.head });
+    void publish({ kind: 'marked' });
   }
 
   /** Begins at another anchor where nothing else helps. */
@@ -224,13 +226,14 @@ export class Following {
 
   /** Begins a copy; what another one held is forgotten only once there is a block to begin with. */
   async #anchor(reason: string, signal: AbortSignal): Promise<void> {
-    const { store, executor, source, state, observe } = this.#modules;
+    const { store, executor, source, state, publish, observe } = this.#modules;
     const outcome = await readAnchor(this.#options.anchor, { source, blocks: this.#blocks }, signal);
     await store.reset();
     state.reset();
     await store.append([outcome], { partial: true });
     executor.open(outcome.header);
     const anchor = { number: outcome.number, hash: outcome.hash };
+    void publish({ kind: 'anchored' });
     observe({ kind: 'anchored', anchor, reason });
     observe({ kind: 'moved', head: anchor });
   }

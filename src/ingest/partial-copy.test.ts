@@ -79,6 +79,7 @@ async function beginAt(anchor: number): Promise<Copy> {
       blocks: blocks as never,
       source: { prestate: async () => undefined, report: () => {} },
       prove: () => Promise.resolve([]),
+      publish: async () => {},
       observe: () => {},
     },
   );

@@ -60,8 +60,8 @@ function logsInRange(
 ): Awaitable<RawJson> {
   const { snapshot, settings } = context;
   const head = snapshot.head.number;
-  const from = snapshot.logBound(filter.from);
-  const to = snapshot.logBound(filter.to);
+  const from = snapshot.logBound(filter.from, 'from');
+  const to = snapshot.logBound(filter.to, 'to');
   if (from > to) throw new InvalidParamsError('invalid block range params');
   // A tag never points above what the snapshot holds: only a number can.
   const above = [filter.to, filter.from].find((bound) => bound.kind === 'number' && bound.number > head);
@@ -94,6 +94,7 @@ async function collect(
   { snapshot, settings, signal }: MethodContext,
 ): Promise<RawJson> {
   const { maxResults, timeLimitMs } = settings.logs;
+  const head = snapshot.head.number;
   const maxBytes = settings.logs.maxResponseBytes - ENVELOPE_BYTES;
   const deadline = performance.now() + timeLimitMs;
   const texts: string[] = [];
@@ -104,17 +105,18 @@ async function collect(
       throw new MethodError({ code: 'TIME_LIMIT', what: 'query', milliseconds: timeLimitMs });
     }
     const { number } = block.logs;
-    const tooMany = texts.length + indexes.length > maxResults;
+    // Pre-confirmed blocks alone cannot be asked for in parts: like a single block, they are never too many.
+    const tooMany = from <= head && texts.length + indexes.length > maxResults;
     // What would be retried must be served: past the first block that is known, and the first block has to fit.
-    if (tooMany && number > from) throw tooManyResults(from, number, settings.logs);
+    if (tooMany && number > from) throw tooManyResults(from, Math.min(number, head + 1), settings.logs);
     for (const index of indexes) {
       const text = block.log(index);
       texts.push(text);
       bytes += text.length + 1;
       if (bytes <= maxBytes) continue;
-      throw number === from
-        ? blockTooLarge(toQuantity(from), maxBytes)
-        : tooManyResults(from, number, settings.logs);
+      throw number === from || from > head
+        ? blockTooLarge(toQuantity(number), maxBytes)
+        : tooManyResults(from, Math.min(number, head + 1), settings.logs);
     }
     if (tooMany) throw tooManyResults(from, number, settings.logs);
   }

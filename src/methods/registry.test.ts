@@ -3,7 +3,7 @@ import { runMethod } from './fixture.ts';
 import { renderMethodDocs } from './method-docs.ts';
 import { createMethods } from './registry.ts';
 
-const methods = createMethods('1.2.3');
+const methods = createMethods('1.2.3', []);
 
 const run = (name: string): Promise<unknown> => {
   const method = methods.get(name);

@@ -26,7 +26,8 @@ const METHODS: readonly Method[] = [
   opSupportedCapabilities,
 ];
 
-/** Every method this version serves, by name. */
-export function createMethods(version: string): ReadonlyMap<string, Method> {
-  return new Map([...METHODS, rpcDiscover(METHODS, version)].map((method) => [method.name, method]));
+/** Every method this version serves, by name, with those that stand above this folder. */
+export function createMethods(version: string, others: readonly Method[]): ReadonlyMap<string, Method> {
+  const all = [...METHODS, ...others];
+  return new Map([...all, rpcDiscover(all, version)].map((method) => [method.name, method]));
 }

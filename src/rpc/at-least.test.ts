@@ -15,13 +15,13 @@ function read(response: RpcResponse): readonly [number, unknown, number | undefi
 
 describe('x-chain-at-least (B3)', () => {
   it.each([
-    ['0', 0],
-    ['12', 12],
-    ['007', 7],
-    ['12;0', 12],
-    ['999999999999999;999999999', 999_999_999_999_999],
-  ])('reads %s', (value, number) => {
-    expect(parseAtLeast(value)).toBe(number);
+    ['0', 0, undefined],
+    ['12', 12, undefined],
+    ['007', 7, undefined],
+    ['12;0', 12, 0],
+    ['999999999999999;999999999', 999_999_999_999_999, 999_999_999],
+  ])('reads %s', (value, number, index) => {
+    expect(parseAtLeast(value)).toEqual({ number, index });
   });
 
   it.each([

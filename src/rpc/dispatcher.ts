@@ -1,5 +1,5 @@
 import { HeadError } from '../head/errors.ts';
-import type { Head } from '../head/head.ts';
+import type { Head, Point } from '../head/head.ts';
 import type { Snapshot } from '../head/snapshot.ts';
 import { MethodError } from '../methods/errors.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import { andThen } from '../primitives/awaitable.ts';
 import { InvalidParamsError, StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
-import { AT_LEAST_HEADER, parseAtLeast } from './at-least.ts';
+import { ANY_POINT, AT_LEAST_HEADER, formatPoint, parseAtLeast } from './at-least.ts';
 import { isExpected, type RpcError, RpcFailure, toRpcError } from './error-map.ts';
 import {
   byteLength,
@@ -52,7 +52,7 @@ export interface RpcResponse {
   readonly status: number;
   readonly body: ResponseBody | undefined;
   /** What the answer was read from, and no other; absent when it was refused before it got to a dispatcher. */
-  readonly snapshot: Pick<Snapshot, 'head'> | undefined;
+  readonly snapshot: Pick<Snapshot, 'head' | 'pending'> | undefined;
 }
 
 /** What a transport knows of a request beside its body. */
@@ -69,8 +69,8 @@ type Message = ReturnType<typeof readMessage>;
 interface Task {
   readonly message: Message;
   readonly caller: Caller;
-  readonly atLeast: number;
-  /** Until when it waits for that block, in all its runs together. */
+  readonly atLeast: Point;
+  /** Until when it waits for that point, in all its runs together. */
   waitUntil: number | undefined;
   /** After which it is not run again. */
   rerunUntil: number | undefined;
@@ -103,7 +103,7 @@ export class Dispatcher {
   handle(body: Buffer, caller: Caller): Awaitable<RpcResponse> {
     let task: Task;
     try {
-      const atLeast = caller.atLeast === undefined ? 0 : parseAtLeast(caller.atLeast);
+      const atLeast = caller.atLeast === undefined ? ANY_POINT : parseAtLeast(caller.atLeast);
       const message = readMessage(body, this.#options.maxBatch);
       task = { message, caller, atLeast, waitUntil: undefined, rerunUntil: undefined, runs: 0 };
     } catch (error) {
@@ -120,7 +120,7 @@ export class Dispatcher {
   /** Takes the one snapshot that a run of the request reads, once it knows of the block that the client asks for. */
   #start(task: Task): Awaitable<RpcResponse> {
     const snapshot = this.#modules.head.snapshot();
-    return snapshot.head.number < task.atLeast ? this.#wait(task, snapshot) : this.#attempt(task, snapshot);
+    return snapshot.knows(task.atLeast) ? this.#attempt(task, snapshot) : this.#wait(task, snapshot);
   }
 
   async #wait(task: Task, snapshot: Snapshot): Promise<RpcResponse> {
@@ -140,7 +140,7 @@ export class Dispatcher {
     const failure = new RpcFailure({
       code: 'NOT_REACHED',
       header: AT_LEAST_HEADER,
-      number: task.atLeast,
+      point: formatPoint(task.atLeast),
       head: last.head.number,
       milliseconds: atLeastWaitMs,
     });

@@ -23,7 +23,7 @@ export type RpcErrorType =
   | {
       readonly code: 'NOT_REACHED';
       readonly header: string;
-      readonly number: number;
+      readonly point: string;
       readonly head: number;
       readonly milliseconds: number;
     };
@@ -121,7 +121,7 @@ function describe(type: ErrorType): RpcError {
         code: -32001,
         message:
           `not reached within ${type.milliseconds / 1000} s: ` +
-          `${type.header} asks for block ${type.number}, the head is block ${type.head}`,
+          `${type.header} asks for block ${type.point}, the head is block ${type.head}`,
       };
   }
 }

@@ -28,7 +28,7 @@ export function dispatcherOf(
       forbidden: new Set(),
       ...options,
     },
-    { head, methods: createMethods('0.0.0-test'), ...modules },
+    { head, methods: createMethods('0.0.0-test', []), ...modules },
   );
 }
 

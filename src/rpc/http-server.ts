@@ -8,6 +8,7 @@ import { type RpcError, RpcFailure, toRpcError } from './error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from './framing.ts';
 import { PlainFront } from './plain-front.ts';
 import { ResponseHeads } from './response-head.ts';
+import { type WebSocketModules, WsServer, wantsWebSocket } from './ws-server.ts';
 
 export interface HttpServerOptions {
   /** `hybrid` reads plain requests itself and leaves the others to node:http; the answers are the same. */
@@ -30,6 +31,11 @@ export interface HttpServerOptions {
   readonly allowAnyOrigin: boolean;
 }
 
+export interface HttpServerModules extends AnswererModules {
+  /** Without it, nothing is upgraded. */
+  readonly websocket?: WebSocketModules;
+}
+
 /** A listener that serves JSON-RPC. */
 export interface HttpServer {
   readonly address: AddressInfo;
@@ -43,11 +49,13 @@ const CHECK_INTERVAL_MS = 1_000;
 /** Starts one HTTP listener. */
 export async function createHttpServer(
   options: HttpServerOptions,
-  modules: AnswererModules,
+  modules: HttpServerModules,
 ): Promise<HttpServer> {
   const answerer = new Answerer(options, modules);
   const heads = new ResponseHeads(options);
   const endpoint = new HttpEndpoint(options, answerer, heads);
+  const { websocket } = modules;
+  const streams = websocket && new WsServer(options.maxBodyBytes, answerer, websocket);
   const server = createServer(
     {
       headersTimeout: options.headersTimeoutMs,
@@ -56,10 +64,12 @@ export async function createHttpServer(
       connectionsCheckingInterval: CHECK_INTERVAL_MS,
       maxHeaderSize: 16_384,
       noDelay: true,
+      shouldUpgradeCallback: (request) => streams !== undefined && wantsWebSocket(request),
     },
     (request, response) => endpoint.serve(request, response),
   );
   server.maxConnections = options.maxConnections;
+  if (streams !== undefined) server.on('upgrade', streams.upgrade);
   const front =
     options.front === 'hybrid'
       ? new PlainFront(server, { ...options, checkIntervalMs: CHECK_INTERVAL_MS }, { answerer, heads })
@@ -67,9 +77,10 @@ export async function createHttpServer(
   await listen(server, { host: options.host, port: options.port, reusePort: options.reusePort });
   return {
     address: server.address() as AddressInfo,
-    close: () => {
+    close: async () => {
       answerer.drain();
-      return close(server, front, options.drainTimeoutMs);
+      await close(server, [front, streams], options.drainTimeoutMs);
+      front?.stop();
     },
   };
 }
@@ -208,15 +219,24 @@ function listen(server: Server, options: ListenOptions): Promise<void> {
   });
 }
 
-async function close(server: Server, front: PlainFront | undefined, drainTimeoutMs: number): Promise<void> {
+/** What has connections of the server's that node:http does not know of. */
+interface Front {
+  drain(): void;
+  destroyAll(): void;
+}
+
+async function close(
+  server: Server,
+  fronts: readonly (Front | undefined)[],
+  drainTimeoutMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
-  front?.drain();
+  for (const front of fronts) front?.drain();
   const timer = setTimeout(() => {
     server.closeAllConnections();
-    front?.destroyAll();
+    for (const front of fronts) front?.destroyAll();
   }, drainTimeoutMs);
   await closed;
   clearTimeout(timer);
-  front?.stop();
 }

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Snapshot } from '../head/snapshot.ts';
 
 /** What an answer was read from; undefined when no chain was asked. */
-export type Origin = Pick<Snapshot, 'head'> | undefined;
+export type Origin = Pick<Snapshot, 'head' | 'pending'> | undefined;
 
 export interface ResponseHeadOptions {
   readonly keepAliveTimeoutMs: number;
@@ -101,7 +101,9 @@ export class ResponseHeads {
 function chainHeaders(origin: Origin): readonly string[] {
   if (origin === undefined) return [];
   const { number, hash } = origin.head;
-  return ['x-chain-head', `${number};${hash}`, 'x-chain-pending', 'none'];
+  const newest = origin.pending?.newest;
+  const pending = newest === undefined ? 'none' : `${newest.number};${newest.index}`;
+  return ['x-chain-head', `${number};${hash}`, 'x-chain-pending', pending];
 }
 
 function lines(headers: readonly string[]): string {

@@ -17,36 +17,39 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   executor: { height: 2, imports: FOUNDATION },
   store: { height: 2, imports: FOUNDATION },
   feed: { height: 2, imports: FOUNDATION },
+  dev: { height: 3, imports: FOUNDATION },
   ingest: { height: 3, imports: [...FOUNDATION, ...STAGES] },
   head: { height: 3, imports: [...FOUNDATION, 'executor', 'store', 'feed'] },
   methods: { height: 4, imports: [...FOUNDATION, 'executor', 'store', 'head'] },
-  rpc: { height: 5, imports: [...FOUNDATION, 'head', 'methods'] },
-  'serving-thread-messages.ts': { height: 2, imports: FOUNDATION },
+  subscriptions: { height: 5, imports: [...FOUNDATION, 'store', 'feed', 'head', 'methods'] },
+  rpc: { height: 6, imports: [...FOUNDATION, 'head', 'methods', 'subscriptions'] },
+  'serving-thread-messages.ts': { height: 3, imports: [...FOUNDATION, 'feed'] },
   'thread-state.ts': {
     height: 4,
     imports: [...FOUNDATION, 'executor', 'store', 'ingest', 'serving-thread-messages.ts'],
   },
   'serving-thread.ts': {
-    height: 6,
+    height: 7,
     imports: [
       ...FOUNDATION,
       ...STAGES,
       'head',
       'methods',
+      'subscriptions',
       'rpc',
       'serving-thread-messages.ts',
       'thread-state.ts',
     ],
   },
   'serving-threads.ts': {
-    height: 7,
-    imports: [...FOUNDATION, 'executor', 'serving-thread-messages.ts', 'serving-thread.ts'],
+    height: 8,
+    imports: [...FOUNDATION, 'executor', 'feed', 'serving-thread-messages.ts', 'serving-thread.ts'],
   },
   'node.ts': {
-    height: 8,
+    height: 9,
     imports: [...FOUNDATION, ...STAGES, 'ingest', 'rpc', 'serving-thread-messages.ts', 'serving-threads.ts'],
   },
-  cli: { height: 9, imports: [...FOUNDATION, ...STAGES, 'ingest', 'node.ts'] },
+  cli: { height: 10, imports: [...FOUNDATION, ...STAGES, 'dev', 'ingest', 'node.ts'] },
 };
 
 /** The longest file that needs no second thought about its shape. */

@@ -4,19 +4,22 @@ import fc from 'fast-check';
 import { testDispatcher, textOf } from '../../src/rpc/fixture.ts';
 import { startOurNode } from '../testbed/node.ts';
 import { anyBody } from './bodies.ts';
+import { fuzzWebSocket } from './websocket.ts';
 import { findEchoFault, findFault } from './well-formed.ts';
 
-/** `npm run test:fuzz -- --seed N` repeats a run; `--bodies` and `--http` set how many bodies go which way. */
+/** `npm run test:fuzz -- --seed N` repeats a run; `--bodies`, `--http` and `--ws` set how many go which way. */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     bodies: { type: 'string', default: '100000' },
     http: { type: 'string', default: '12000' },
+    ws: { type: 'string', default: '5000' },
   },
 });
 const seed = Number(values.seed);
 const overHttp = Number(values.http);
-const direct = Number(values.bodies) - overHttp;
+const overWebSocket = Number(values.ws);
+const direct = Number(values.bodies) - overHttp - overWebSocket;
 
 const ANSWER_MS = 20_000;
 const CONNECTIONS = 16;
@@ -136,10 +139,17 @@ function residentBytes(group: number): number {
   return pages * 4_096;
 }
 
-console.log(`fuzzing with --seed ${seed}: ${direct} bodies into the framing, ${overHttp} over HTTP`);
+console.log(
+  `fuzzing with --seed ${seed}: ${direct} bodies into the framing, ${overWebSocket} over WebSocket, ${overHttp} over HTTP`,
+);
 const start = performance.now();
 await fuzzFraming();
 console.log(`framing done after ${Math.round((performance.now() - start) / 1000)} s`);
+await fuzzWebSocket(chunks(overWebSocket, direct + overHttp), within, (body, fault) => {
+  if (fault === undefined) passed++;
+  else fail(body, fault.slice(0, 600));
+});
+console.log(`WebSocket done after ${Math.round((performance.now() - start) / 1000)} s`);
 const { rss } = process.memoryUsage();
 console.log(`memory of this process: ${Math.round(rss / 2 ** 20)} MiB`);
 if (rss > MAX_OWN_BYTES) failed++;

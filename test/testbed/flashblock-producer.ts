@@ -7,6 +7,8 @@ import type { BlockRef, OpSequencer } from './op-sequencer.ts';
 export interface BlockFaults {
   /** Publishes index 0 before the block below is sealed. A node of its own must build then, or it is canonical by that. */
   readonly early?: boolean;
+  /** With `early`: how many flashblocks it has when the block below is sealed; one when left out. */
+  readonly sealAfter?: number;
   /** Starts again with another payload id after this many flashblocks. */
   readonly rebuildAfter?: number;
   /** Another block is sealed than the last flashblock said: one without its last transactions. */
@@ -57,9 +59,10 @@ export class FlashblockProducer {
         await this.events.publish(built);
         published.push(built);
         // Early: the block below is sealed only now that there is something on top of it.
-        if (published.length === 1) await this.seal();
+        if (published.length === (faults.sealAfter ?? 1)) await this.seal();
       }
     }
+    await this.seal();
     const whole = published.at(-1);
     if (whole === undefined) throw new Error('a block has at least one flashblock');
     const { blockHash, blockNumber, timestamp } = whole.payload;

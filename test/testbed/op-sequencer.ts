@@ -37,7 +37,7 @@ export interface BlockInputs {
 }
 
 const emptyRoot: Hex = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
-const secondsPerBlock = 2;
+export const secondsPerBlock = 2;
 
 interface PayloadStatus {
   readonly status: string;
@@ -59,6 +59,7 @@ export const beaconRoot = (timestamp: number): Hex => keccak256(toHex(`beacon ro
 export class OpSequencer {
   private readonly node: OpGeth;
   private readonly builder: Engine;
+  private readonly isLate: boolean;
   /** Everything that is made canonical, by number; its last is the head. */
   private readonly chain: BlockRef[];
   private readonly payloads = new Map<Hex, Payload>();
@@ -67,9 +68,10 @@ export class OpSequencer {
   /** Given to every block in its deposit, so that a sibling differs from the block it replaces. */
   private branch = 0;
 
-  private constructor(node: OpGeth, builder: OpGeth, genesis: BlockRef) {
+  private constructor(node: OpGeth, builder: OpGeth, isLate: boolean, genesis: BlockRef) {
     this.node = node;
     this.builder = builder.engine;
+    this.isLate = isLate;
     this.chain = [genesis];
     this.safe = genesis;
     this.finalized = genesis;
@@ -78,14 +80,14 @@ export class OpSequencer {
   /**
    * With a `builder` of its own (same genesis), blocks are built there and `node` only ever sees whole branches: its
    * head jumps from one branch to the other. Without one, its head steps back and climbs again in a reorganisation
-   * deeper than a block, as op-node makes it do.
+   * deeper than a block, as op-node makes it do. `late`: `node` is only told of blocks when they become canonical.
    */
-  static async on(node: OpGeth, builder: OpGeth = node): Promise<OpSequencer> {
+  static async on(node: OpGeth, builder: OpGeth = node, late = false): Promise<OpSequencer> {
     const block = await request<{ hash: Hex; timestamp: Hex }>(node.url, 'eth_getBlockByNumber', [
       '0x0',
       false,
     ]);
-    return new OpSequencer(node, builder, {
+    return new OpSequencer(node, builder, late, {
       hash: block.hash,
       number: 0,
       timestamp: Number(block.timestamp),
@@ -135,17 +137,8 @@ export class OpSequencer {
 
   /** Has the node execute and hold a block, so that it answers for its hash; the head stays where it is. */
   async insert(payload: Payload): Promise<BlockRef> {
-    const engines = new Set([this.builder, this.node.engine]);
-    for (const engine of engines) {
-      const status = await engine<PayloadStatus>(
-        'engine_newPayloadV4',
-        payload,
-        [],
-        beaconRoot(Number(payload.timestamp)),
-        [],
-      );
-      if (status.status !== 'VALID') throw new Error(`payload refused: ${JSON.stringify(status)}`);
-    }
+    const engines = new Set([this.builder, ...(this.isLate ? [] : [this.node.engine])]);
+    for (const engine of engines) await this.give(engine, payload);
     this.payloads.set(payload.blockHash, payload);
     return refOf(payload);
   }
@@ -153,18 +146,21 @@ export class OpSequencer {
   /** Makes an inserted block the head, whatever branch it is on. */
   async makeCanonical(hash: Hex): Promise<BlockRef> {
     const branch: BlockRef[] = [];
+    const untold: Payload[] = [];
     for (let at = hash; ; ) {
       const payload = this.payloads.get(at);
       if (payload === undefined) break;
       const ref = refOf(payload);
       if (this.chain[ref.number]?.hash === at) break;
       branch.unshift(ref);
+      if (this.isLate) untold.unshift(payload);
       at = payload.parentHash;
     }
     const head = branch.at(-1) ?? this.chain.find((block) => block.hash === hash);
     if (head === undefined) throw new Error(`block ${hash} was not inserted`);
     this.chain.length = branch[0]?.number ?? head.number + 1;
     this.chain.push(...branch);
+    for (const payload of untold) await this.give(this.node.engine, payload);
     await this.tellForkchoice();
     return head;
   }
@@ -208,6 +204,12 @@ export class OpSequencer {
     if (last === undefined) throw new Error('a branch has at least one block');
     await this.makeCanonical(last.hash);
     return branch;
+  }
+
+  private async give(engine: Engine, payload: Payload): Promise<void> {
+    const root = beaconRoot(Number(payload.timestamp));
+    const status = await engine<PayloadStatus>('engine_newPayloadV4', payload, [], root, []);
+    if (status.status !== 'VALID') throw new Error(`payload refused: ${JSON.stringify(status)}`);
   }
 
   private attributes(parent: BlockRef, timestamp: number, given: Partial<L1Attributes> = {}): Hex {

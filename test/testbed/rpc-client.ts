@@ -66,9 +66,10 @@ export async function sendBatch(url: string, calls: readonly Call[]): Promise<re
 export async function sendBatchNoting(
   url: string,
   calls: readonly Call[],
+  requestHeaders: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly answers: readonly Answer[]; readonly headers: Headers }> {
   const text = JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call })));
-  const { body: entries, headers } = await exchange(url, text, {});
+  const { body: entries, headers } = await exchange(url, text, requestHeaders);
   if (!Array.isArray(entries)) throw new Error(`${url} answered a batch with ${JSON.stringify(entries)}`);
   const byId = new Map(entries.map((entry: Entry) => [entry.id, toAnswer(entry)]));
   const answers = calls.map((call, id) => {

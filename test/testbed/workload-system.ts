@@ -5,8 +5,8 @@ import { encodeDeposit } from './op-deposits.ts';
 import { messagePasser } from './op-genesis.ts';
 import type { Action } from './workload-actions.ts';
 
-const historyContract: Hex = '0x0000F90827F1C53a10cb7A02335B175320002935';
-const beaconRoots: Hex = '0x000F3df6D732807Ef1319fB7B8bB8522d0Beac02';
+export const historyContract: Hex = '0x0000F90827F1C53a10cb7A02335B175320002935';
+export const beaconRoots: Hex = '0x000F3df6D732807Ef1319fB7B8bB8522d0Beac02';
 const withdrawalQueue: Hex = '0x00000961Ef480Eb55e80D19ad83579A64c007002';
 const consolidationQueue: Hex = '0x0000BBdDc7CE488642fb579F8B00f3a590007251';
 

@@ -252,17 +252,19 @@ export class Workload {
     yield this.block(deployments);
   }
 
-  /** The next block; the one before must be mined. */
-  async next(): Promise<WorkloadBlock> {
+  /** The next block, of so many actions if that is said; the one before must be mined. */
+  async next(actionCount?: number): Promise<WorkloadBlock> {
     await this.syncNonces();
     const random = new Random(this.seed, this.made);
     this.made += 1;
     const draft = new Draft(this, random, this.made);
-    const length = random.weighted([
-      [1, () => 0],
-      [12, () => random.between(1, 6)],
-      [2, () => random.between(8, 16)],
-    ]);
+    const length =
+      actionCount ??
+      random.weighted([
+        [1, () => 0],
+        [12, () => random.between(1, 6)],
+        [2, () => random.between(8, 16)],
+      ]);
     for (let left = length; left > 0; left -= 1) {
       const action = random.weighted(actions.map(([weight, act]) => [weight, () => act] as const));
       await action(draft);

@@ -43,7 +43,7 @@ const OPENING_BRACE = 0x7b;
 export function decodeFlashblock(message: string | ArrayBuffer, limits: DecodeLimits): Decoded {
   try {
     const text = textOf(message, limits);
-    return { ok: true, flashblock: readFlashblock(parseJson(text), text.length) };
+    return { ok: true, flashblock: readFlashblock(parseJson(text), text) };
   } catch (error) {
     if (error instanceof DecodeError) return { ok: false, error };
     const reason = error instanceof InvalidParamsError ? error.type.reason : 'unreadable';
@@ -94,7 +94,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function readFlashblock(value: unknown, size: number): Flashblock {
+function readFlashblock(value: unknown, text: string): Flashblock {
   const message = parseObject(value, 'message');
   const index = readIndex(message['index']);
   const payloadId = parseFixedBytes(message['payload_id'], 8, 'payload_id');
@@ -111,7 +111,7 @@ function readFlashblock(value: unknown, size: number): Flashblock {
     base: base === undefined ? undefined : readBase(base),
     diff: readDiff(parseObject(message['diff'], 'diff')),
   };
-  return { ...content, digest: digestOf(content), size };
+  return { ...content, digest: digestOf(content), text };
 }
 
 function readIndex(value: unknown): number {
@@ -170,7 +170,7 @@ function readTransaction(value: unknown, at: number): Uint8Array {
   return fromHex(hex);
 }
 
-function digestOf(content: Omit<Flashblock, 'digest' | 'size'>): string {
+function digestOf(content: Omit<Flashblock, 'digest' | 'text'>): string {
   const { base, diff, ...place } = content;
   const { transactions, ...roots } = diff;
   const fields = [place, base ?? {}, roots].flatMap((part) => Object.values(part).map(String));

@@ -36,6 +36,6 @@ export interface Flashblock {
   readonly diff: FlashblockDiff;
   /** Equal for equal content, whatever its spelling and metadata. */
   readonly digest: string;
-  /** Size of its JSON text. */
-  readonly size: number;
+  /** The message as JSON, which the executor reads for itself. */
+  readonly text: string;
 }

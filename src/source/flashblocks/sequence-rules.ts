@@ -133,7 +133,7 @@ export const RULES: readonly Rule[] = [
     when: 'a later index, and one before it is missing',
     decision: 'gap',
     effect:
-      'held until another stream fills the hole; in the end the payload is given up, and pre-confirmed blocks from its number on are dropped',
+      'held until another stream fills the hole; in the end the payload is given up, and pre-confirmed blocks from its number on are dropped, unless they began later',
     applies: () => true,
   },
 ];
@@ -148,7 +148,7 @@ function isParentKnown({ head, pending }: SequenceState, flashblock: Flashblock,
 
 /** The decision alone. */
 export function judge(state: SequenceState, flashblock: Flashblock, limits: SequenceLimits): Decision {
-  const bytes = state.held.reduce((sum, held) => sum + held.flashblock.size, flashblock.size);
+  const bytes = state.held.reduce((sum, held) => sum + held.flashblock.text.length, flashblock.text.length);
   const { payloadId } = flashblock;
   const place: Place = {
     flashblock,

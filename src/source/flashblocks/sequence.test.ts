@@ -215,6 +215,18 @@ describe('the sequence validator', () => {
     expect(high.head(1)).toEqual(['confirmed 1', 'start 4:0']);
   });
 
+  it('keeps what began after an attempt that lost its beginning, and not what began before', () => {
+    const drive = new Drive(0);
+    expect(drive.come({ number: 1, index: 1 })).toEqual(['gap 1:1']);
+    drive.wait(10);
+    expect(drive.come({ number: 1, index: 0, attempt: 'again' })).toEqual(['start 1:0']);
+    expect(drive.wait(limits.gapMs)).toEqual([]);
+    expect(drive.come({ number: 1, index: 1, attempt: 'again' })).toEqual(['accept 1:1']);
+    expect(drive.come({ number: 1, index: 2 })).toEqual(['abandoned 1:2']);
+    expect(drive.come({ number: 1, index: 1, attempt: 'third' })).toEqual(['gap 1:1']);
+    expect(drive.wait(limits.gapMs)).toEqual(['dropped from 1: gap']);
+  });
+
   it('ignores a payload that changes its number', () => {
     const drive = new Drive(0);
     drive.block(1, 1);

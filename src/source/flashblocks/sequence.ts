@@ -168,7 +168,10 @@ function expire(state: SequenceState, at: number): Advanced {
     const { payloadId, blockNumber } = due.flashblock;
     const [first] = current.pending;
     const newest = current.pending.at(-1)?.number ?? -1;
-    if (due.why === 'gap') {
+    if (due.why === 'gap' && hasBegunAnew(current, due)) {
+      // What is missing was of an attempt that is over: the one that is known now stays.
+      current = giveUp(current, payloadId, Number.POSITIVE_INFINITY);
+    } else if (due.why === 'gap') {
       current = giveUp(current, payloadId, blockNumber);
       outcomes.push({ kind: 'dropped', reason: 'gap', from: blockNumber });
     } else if (blockNumber > newest) {
@@ -180,6 +183,14 @@ function expire(state: SequenceState, at: number): Advanced {
       current = giveUp(current, payloadId, Number.POSITIVE_INFINITY);
     }
   }
+}
+
+/** True when another attempt at its block, or at one above, began after it came. */
+function hasBegunAnew({ pending }: SequenceState, { flashblock, at }: Held): boolean {
+  return pending.some(
+    ({ payloadId, number, seen }) =>
+      payloadId !== flashblock.payloadId && number >= flashblock.blockNumber && (seen[0]?.at ?? at) > at,
+  );
 }
 
 /** Takes up what was held, as long as any of it has become the next. */

@@ -28,6 +28,7 @@ import {
   readText,
   writeText,
 } from './meta.ts';
+import type { LmdbStoreOptions } from './options.ts';
 import { prependBlocks } from './prepend.ts';
 import { pruneHistory } from './prune.ts';
 import { readLogs } from './read-logs.ts';
@@ -37,25 +38,34 @@ import { clearTables, openTables, type Tables, tableBytes, usedBytes } from './t
 import { createPostingPrefix, type PostingPrefix } from './value-hash.ts';
 import { appendBlocks, moveMarks, revertBlocks } from './write.ts';
 import { pinValues } from './write-pins.ts';
-
-export interface LmdbStoreOptions {
-  /** A directory; created if it does not exist. */
-  readonly path: string;
-  /** Blocks that can be taken off the head. */
-  readonly undoWindow?: number;
-  /** Appends are refused once the file is this large. Reserved as address space, not as disk or memory. */
-  readonly mapSizeBytes?: number;
-  /** For another process than the writer's; threads of one process share one environment and open alike. */
-  readonly readOnly?: boolean;
-  /** For throw-away stores: leaves flushing to the operating system. */
-  readonly unsafeNoSync?: boolean;
-}
+import { StoreWriter, toSent } from './writer.ts';
 
 export const defaultUndoWindow = 256;
 export const defaultMapSizeBytes = 2 ** 40;
 
 /** Opens an embedded store. Several threads may open one path; only one of them may write. */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStore> {
+  return new LmdbStore(await openParts(options));
+}
+
+/** The same with a thread that writes: reads are as ever, and no change keeps the caller from anything else. */
+export async function openWrittenStore(
+  options: LmdbStoreOptions,
+  onFailure: (error: Error) => void,
+): Promise<Store> {
+  const parts = await openParts(options);
+  return new WrittenLmdbStore(parts, new StoreWriter(options, onFailure));
+}
+
+interface StoreParts {
+  readonly tables: Tables;
+  readonly prefix: PostingPrefix;
+  readonly undoWindow: number;
+  readonly limit: number;
+  readonly readOnly: boolean;
+}
+
+async function openParts(options: LmdbStoreOptions): Promise<StoreParts> {
   const readOnly = options.readOnly ?? false;
   const limit = options.mapSizeBytes ?? defaultMapSizeBytes;
   if ((await storeFile(options.path)) === 'foreign') {
@@ -69,7 +79,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStor
   });
   checkSchema(tables);
   const prefix = await createPostingPrefix(readOrCreateSeed(tables, readOnly));
-  return new LmdbStore(tables, prefix, options.undoWindow ?? defaultUndoWindow, limit, readOnly);
+  return { tables, prefix, undoWindow: options.undoWindow ?? defaultUndoWindow, limit, readOnly };
 }
 
 /**
@@ -83,12 +93,12 @@ export class LmdbStore implements Store {
   readonly #limit: number;
   readonly #readOnly: boolean;
 
-  constructor(tables: Tables, prefix: PostingPrefix, undoWindow: number, limit: number, readOnly: boolean) {
-    this.#tables = tables;
-    this.#prefix = prefix;
-    this.#undoWindow = undoWindow;
-    this.#limit = limit;
-    this.#readOnly = readOnly;
+  constructor(parts: StoreParts) {
+    this.#tables = parts.tables;
+    this.#prefix = parts.prefix;
+    this.#undoWindow = parts.undoWindow;
+    this.#limit = parts.limit;
+    this.#readOnly = parts.readOnly;
   }
 
   getMeta(name: string): string | undefined {
@@ -287,6 +297,53 @@ export class LmdbStore implements Store {
     if (this.#readOnly) throw new StoreError('readOnly', 'the store is open for reading only');
     const context = { tables: this.#tables, prefix: this.#prefix, undoWindow: this.#undoWindow };
     return this.#tables.root.transactionSync(() => change(context));
+  }
+}
+
+/** A store whose changes are made by a thread of its own. */
+class WrittenLmdbStore extends LmdbStore {
+  readonly #writer: StoreWriter;
+
+  constructor(parts: StoreParts, writer: StoreWriter) {
+    super(parts);
+    this.#writer = writer;
+  }
+
+  override async setMeta(name: string, value: string): Promise<void> {
+    await this.#writer.change('setMeta', [name, value]);
+  }
+
+  override async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
+    await this.#writer.change('append', [outcomes.map(toSent), options]);
+  }
+
+  override async prepend(outcomes: readonly Outcome[]): Promise<void> {
+    await this.#writer.change('prepend', [outcomes.map(toSent)]);
+  }
+
+  override async pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void> {
+    await this.#writer.change('pin', [anchor, pins]);
+  }
+
+  override async revertTo(number: number): Promise<void> {
+    await this.#writer.change('revertTo', [number]);
+  }
+
+  override async prune(below: number, limit: number): Promise<boolean> {
+    return (await this.#writer.change('prune', [below, limit])) as boolean;
+  }
+
+  override async reset(): Promise<void> {
+    await this.#writer.change('reset', []);
+  }
+
+  override async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
+    await this.#writer.change('mark', [marks]);
+  }
+
+  override async close(): Promise<void> {
+    await this.#writer.close();
+    await super.close();
   }
 }
 

@@ -2,6 +2,7 @@
 //! cross faster than buffers; every function turns a panic into an exception.
 
 pub mod preconfirmed;
+pub mod streams;
 pub mod upstream;
 
 use chain_query_evm as core;
@@ -281,6 +282,21 @@ impl NativeView {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
         Ok(match self.0.account(address) {
             Read::Value(account) => format!("=0x{:x}", account.map_or(0, |account| account.nonce)),
+            Read::Missing(missing) => format!("m{}", missing.encode()),
+            Read::Outdated => "o".into(),
+        })
+    }
+
+    /// Nonce and balance, with a comma between them.
+    #[napi(catch_unwind)]
+    pub fn account(&self, address: String) -> napi::Result<String> {
+        let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
+        Ok(match self.0.account(address) {
+            Read::Value(account) => {
+                let (nonce, balance) =
+                    account.map_or_else(Default::default, |account| (account.nonce, account.balance));
+                format!("=0x{nonce:x},0x{balance:x}")
+            }
             Read::Missing(missing) => format!("m{}", missing.encode()),
             Read::Outdated => "o".into(),
         })

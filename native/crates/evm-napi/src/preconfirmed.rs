@@ -2,7 +2,7 @@
 
 use crate::{NativeChain, NativeView, error, malformed};
 use chain_query_evm as core;
-use core::{Difference, Flashblock, Preconfirmation, Promotion};
+use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion};
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 use std::sync::Arc;
@@ -13,21 +13,24 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct NativePiece {
     pub outcome: Option<Buffer>,
+    pub version: Option<f64>,
     pub index: Option<f64>,
     pub first_transaction: Option<u32>,
     pub first_log: Option<u32>,
     pub missing: Option<String>,
 }
 
-/// What became of a sealed block: an outcome, or how it differs, or nothing if it was not pre-confirmed.
+/// What became of a sealed block: an outcome, missing keys, or how it differs; nothing if it was not pre-confirmed.
 #[napi(object)]
 #[derive(Default)]
 pub struct NativePromotion {
     pub outcome: Option<Buffer>,
+    pub missing: Option<String>,
     #[napi(ts_type = "'transaction' | 'context' | 'results'")]
     pub differs: Option<String>,
     pub transaction: Option<u32>,
     pub field: Option<String>,
+    pub preconfirmed: Option<u32>,
 }
 
 /// Sizes for metrics.
@@ -51,6 +54,7 @@ impl NativeChain {
         Ok(match self.inner.extend_preconfirmed(&flashblock).map_err(error)? {
             Preconfirmation::Done(piece) => NativePiece {
                 outcome: Some(piece.outcome.encode().into()),
+                version: Some(piece.version as f64),
                 index: Some(piece.index as f64),
                 first_transaction: Some(narrow(piece.first_transaction)),
                 first_log: Some(narrow(piece.first_log)),
@@ -62,24 +66,29 @@ impl NativeChain {
         })
     }
 
-    /// Makes a sealed block (RLP) the head without executing it, if it is as it was pre-confirmed.
+    /// Makes a sealed block (RLP) the head: as far as it is as it was pre-confirmed, without executing it again.
     #[napi(catch_unwind)]
     pub fn promote(&self, block: &[u8]) -> napi::Result<NativePromotion> {
-        let differs = |kind: &str| NativePromotion { differs: Some(kind.into()), ..Default::default() };
-        Ok(match self.inner.promote(block).map_err(error)? {
-            Promotion::Promoted(outcome) => {
-                NativePromotion { outcome: Some(outcome.encode().into()), ..Default::default() }
+        let Some(Promotion { preconfirmed, difference, result }) = self.inner.promote(block).map_err(error)?
+        else {
+            return Ok(NativePromotion::default());
+        };
+        let (differs, transaction, field) = match difference {
+            None => (None, None, None),
+            Some(Difference::Transaction(index)) => (Some("transaction"), Some(narrow(index)), None),
+            Some(Difference::Context(field)) => (Some("context"), None, Some(field.into())),
+            Some(Difference::Results(field)) => (Some("results"), None, Some(field.into())),
+        };
+        let preconfirmed = Some(narrow(preconfirmed));
+        let differs = differs.map(String::from);
+        let known = NativePromotion { differs, transaction, field, preconfirmed, ..Default::default() };
+        Ok(match result {
+            Promoted::Done(outcome) => NativePromotion { outcome: Some(outcome.encode().into()), ..known },
+            // It is not decided yet.
+            Promoted::Missing(missing) => {
+                NativePromotion { missing: Some(missing.encode()), preconfirmed, ..Default::default() }
             }
-            Promotion::Differs(Difference::Transaction(index)) => {
-                NativePromotion { transaction: Some(narrow(index)), ..differs("transaction") }
-            }
-            Promotion::Differs(Difference::Context(field)) => {
-                NativePromotion { field: Some(field.into()), ..differs("context") }
-            }
-            Promotion::Differs(Difference::Results(field)) => {
-                NativePromotion { field: Some(field.into()), ..differs("results") }
-            }
-            Promotion::Unknown => NativePromotion::default(),
+            Promoted::No => known,
         })
     }
 
@@ -91,6 +100,12 @@ impl NativeChain {
         Ok(())
     }
 
+    /// The version of the newest pre-confirmed state, if there is one.
+    #[napi(catch_unwind)]
+    pub fn preconfirmed_version(&self) -> Option<f64> {
+        self.inner.preconfirmed_version().map(|version| version as f64)
+    }
+
     #[napi(catch_unwind)]
     pub fn preconfirmed_sizes(&self) -> NativePreconfirmedSizes {
         let (blocks, accounts, slots) = self.inner.preconfirmed_sizes();
@@ -100,10 +115,18 @@ impl NativeChain {
 
 #[napi]
 impl NativeView {
-    /// Opens the newest pre-confirmed state, if there is one.
+    /// Opens the newest pre-confirmed state, or the one of a version, if it is there.
     #[napi(catch_unwind)]
-    pub fn open_preconfirmed(chain: &NativeChain) -> Option<NativeView> {
-        core::View::open_preconfirmed(Arc::clone(&chain.inner)).map(|view| Self(Arc::new(view)))
+    pub fn open_preconfirmed(chain: &NativeChain, version: Option<i64>) -> napi::Result<Option<NativeView>> {
+        let inner = Arc::clone(&chain.inner);
+        let view = match version {
+            None => core::View::open_preconfirmed(inner),
+            Some(version) => {
+                let version = u64::try_from(version).map_err(|_| malformed("a version is not negative"))?;
+                core::View::open_preconfirmed_at(inner, version)
+            }
+        };
+        Ok(view.map(|view| Self(Arc::new(view))))
     }
 
     /// The last flashblock of a pre-confirmed state.

@@ -42,7 +42,7 @@ pub(crate) enum Check<'a> {
     /// It must equal the header; with the complete state at hand, the state root too. A block that is refused for its
     /// roots takes that state with it, as it has its changes then.
     Compare(&'a mut Option<Commitment>),
-    /// It is written into the header: gas used, receipts root and bloom. The state root is left as it was.
+    /// It is written into the header: gas used, receipts root, bloom and blob gas used. The state root is left as it was.
     Fill,
 }
 
@@ -112,7 +112,7 @@ where
 {
     let header = &block.header;
     check_body(spec, view, &block)?;
-    let sent = recover(spec, &block)?;
+    let sent = recover(spec, &block, 0)?;
     let wants_roots = spec.receipts_hold_roots(header.number);
     if wants_roots && !matches!(&check, Check::Compare(commitment) if commitment.is_some()) {
         return Err(Error::Unsupported(format!(
@@ -166,6 +166,7 @@ where
             block.header.gas_used = result.gas_used;
             block.header.receipts_root = receipts_root;
             block.header.logs_bloom = logs_bloom;
+            block.header.blob_gas_used = block.header.blob_gas_used.map(|_| result.blob_gas_used);
         }
     }
     let header = &block.header;
@@ -295,13 +296,12 @@ fn check_result<R: StackReceipt>(
     let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
     same(header, "receipts root", header.receipts_root, receipts_root)?;
     same(header, "logs bloom", header.logs_bloom, logs_bloom)?;
-    if spec.stack == Stack::Ethereum {
-        if header.requests_hash.is_some() {
-            same(header, "requests hash", header.requests_hash, Some(result.requests.requests_hash()))?;
-        }
-        if header.blob_gas_used.is_some() {
-            same(header, "blob gas used", header.blob_gas_used, Some(result.blob_gas_used))?;
-        }
+    if spec.stack == Stack::Ethereum && header.requests_hash.is_some() {
+        same(header, "requests hash", header.requests_hash, Some(result.requests.requests_hash()))?;
+    }
+    // On the OP stack it is the DA footprint, and zero before Jovian.
+    if header.blob_gas_used.is_some() {
+        same(header, "blob gas used", header.blob_gas_used, Some(result.blob_gas_used))?;
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ impl Chain {
     }
 
     /// Executes a block whose results are not known yet (RLP) on the head and writes them into its header: gas
-    /// used, receipts root and bloom. The head stays where it is.
+    /// used, receipts root, bloom and blob gas used. The head stays where it is.
     pub fn seal(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
         let view = self.begin(block)?;
         self.end(block::execute(self, &view, block, Check::Fill))

@@ -23,10 +23,6 @@ mod meter;
 mod outcome;
 mod pool;
 mod preconfirmed;
-mod preconfirmed_flashblock;
-mod preconfirmed_overlay;
-mod preconfirmed_promote;
-mod preconfirmed_run;
 mod preset;
 mod proof;
 mod spec;
@@ -35,7 +31,7 @@ mod verify;
 mod view;
 mod vm;
 
-pub use alloy_primitives::keccak256;
+pub use alloy_primitives::{Address, keccak256};
 pub use block::Execution;
 pub use call::{CallOptions, CallRequest, CallResult, Lane, call};
 pub use chain::{Chain, ChainOptions, read_header};
@@ -44,14 +40,17 @@ pub use diff::{Account, Diff};
 pub use error::Error;
 pub use genesis::genesis_block;
 pub use hot::HotLimits;
-pub use json::{block_from_json, header_hash_from_json, outcome_from_json};
+pub use json::{
+    TransactionContext, block_from_json, header_hash_from_json, header_json, outcome_from_json, transactions_json,
+};
 pub use key::{Key, Missing};
 pub use meter::CancelFlag;
 pub use outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use pool::Pool;
-pub use preconfirmed::{PRECONFIRMED_DEPTH, Piece, Preconfirmation};
-pub use preconfirmed_flashblock::{Flashblock, FlashblockBase, FlashblockDiff};
-pub use preconfirmed_promote::{Difference, Promotion};
+pub use preconfirmed::{
+    Difference, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation, Promoted,
+    Promotion,
+};
 pub use preset::preset_of;
 pub use proof::check_proof;
 pub use spec::{ChainSpec, Stack};

@@ -55,10 +55,14 @@ pub(crate) fn check_withdrawals<T>(spec: &ChainSpec, block: &Block<T>) -> Result
     same(header, "withdrawals root", header.withdrawals_root, root)
 }
 
-/// Finds the senders.
-pub(crate) fn recover<T: StackTransaction>(spec: &ChainSpec, block: &Block<T>) -> Result<Vec<Sent<T>>, Error> {
+/// Finds the senders of all transactions but the first few.
+pub(crate) fn recover<T: StackTransaction>(
+    spec: &ChainSpec,
+    block: &Block<T>,
+    first: usize,
+) -> Result<Vec<Sent<T>>, Error> {
     let canonical = signatures_are_canonical(spec, block.header.number);
-    let list = block.body.transactions.iter().enumerate().map(|(index, tx)| {
+    let list = block.body.transactions.iter().enumerate().skip(first).map(|(index, tx)| {
         let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
         let signer = signer
             .map_err(|why| invalid(&block.header, format!("transaction {index} has no valid signature: {why}")))?;

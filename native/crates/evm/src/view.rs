@@ -7,7 +7,7 @@ use crate::error::{Error, malformed};
 use crate::hot::{read, write};
 use crate::key::{Key, Missing};
 use crate::loaded::Loaded;
-use crate::preconfirmed_overlay::{Overlay, Snapshot};
+use crate::preconfirmed::{Overlay, Snapshot};
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
@@ -74,7 +74,13 @@ impl View {
     /// Opens the newest pre-confirmed state, with the context of the block it is of; `None` when there is none. It
     /// stays as it is while further flashblocks arrive and until the block below it leaves hot state.
     pub fn open_preconfirmed(chain: Arc<Chain>) -> Option<Self> {
-        let snapshot = chain.preconfirmed().newest()?;
+        let (_, snapshot) = chain.preconfirmed().versions().newest()?;
+        Some(Self::of_snapshot(chain, snapshot, false))
+    }
+
+    /// Opens the pre-confirmed state of one version; `None` when it is not kept any more.
+    pub fn open_preconfirmed_at(chain: Arc<Chain>, version: u64) -> Option<Self> {
+        let snapshot = chain.preconfirmed().versions().find(version)?;
         Some(Self::of_snapshot(chain, snapshot, false))
     }
 
@@ -199,7 +205,7 @@ impl View {
         self.find(|| self.chain.hot().hash(number), |loaded| loaded.hashes.get(&number).copied())
     }
 
-    fn find<T>(&self, hot: impl FnOnce() -> Option<T>, loaded: impl FnOnce(&Loaded) -> Option<T>) -> Option<T> {
+    fn find<T>(&self, hot: impl FnOnce() -> Option<T>, loaded: impl Fn(&Loaded) -> Option<T>) -> Option<T> {
         match &self.source {
             Source::Hot => hot(),
             // Hot state first: what it knows, a wipe included, is newer than what was provided as of its start.
@@ -209,7 +215,10 @@ impl View {
             Source::Loaded(own) => loaded(&read(own)),
             Source::Preconfirmed { executes: false, .. } => hot(),
             Source::Preconfirmed { executes: true, .. } => hot().or_else(|| {
-                self.chain.preconfirmed().working().find(self.chain.hot().generation(), self.base.1, loaded)
+                let generation = self.chain.hot().generation();
+                // The rest of a sealed block is executed on pre-confirmed state, too.
+                let sets = [self.chain.preconfirmed().working(), self.chain.working()];
+                sets.into_iter().find_map(|set| set.find(generation, self.base.1, &loaded))
             }),
         }
     }

@@ -1,14 +1,18 @@
 //! Blocks and receipts as geth, anvil and op-geth gave them, read back: they must be the blocks that execute on the
-//! state those nodes had, and the receipts that executing them gives. `recorded` holds what real nodes said.
+//! state those nodes had, and the receipts that executing them gives; and written again as those nodes wrote them.
+//! `recorded` holds what real nodes said.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 mod support;
 
-use alloy_primitives::{Address, B256, Bytes, U64, U256, keccak256};
+use alloy_consensus::{Block, BlockBody, Header, Sealable};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U64, U256, keccak256};
 use chain_query_evm::{
-    Account, Chain, ChainSpec, Commitment, Diff, Error, Extra, Outcome, block_from_json, outcome_from_json,
+    Account, Chain, ChainSpec, Commitment, Diff, Error, Extra, Outcome, TransactionContext, block_from_json,
+    header_json, outcome_from_json, transactions_json,
 };
+use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -277,6 +281,84 @@ fn a_lie_in_any_field_of_a_receipt_is_refused() {
         }
     }
     assert!(refused > 100, "{refused}");
+}
+
+/// Headers and transactions as subscriptions send them are what the nodes said, field by field.
+#[test]
+fn headers_and_transactions_are_written_as_nodes_write_them() {
+    let mut kinds = Vec::new();
+    for name in ["geth", "anvil", "op"] {
+        let (spec, recorded) = recorded(name);
+        for RecordedBlock { block, receipts } in &recorded.blocks {
+            let rlp = block_from_json(&spec, &block.to_string()).unwrap();
+            let mut header = block.clone();
+            let fields = header.as_object_mut().unwrap();
+            fields.retain(|_, value| !value.is_null());
+            for of_block in ["size", "totalDifficulty", "transactions", "uncles", "withdrawals"] {
+                fields.remove(of_block);
+            }
+            let ours: Value = serde_json::from_str(&header_json(&rlp).unwrap()).unwrap();
+            assert_eq!(ours, header, "{name}");
+
+            let receipts = receipts.as_array().unwrap();
+            let quantity = |value: &Value| serde_json::from_value::<U64>(value.clone()).unwrap().to::<u64>();
+            let nonces: Vec<u64> =
+                receipts.iter().filter_map(|each| each.get("depositNonce")).map(quantity).collect();
+            let read = outcome_from_json(&spec, &rlp, &Value::from(receipts.clone()).to_string()).unwrap();
+            let senders: Vec<Address> = read.receipts.iter().map(|receipt| receipt.from).collect();
+            let block_hash = serde_json::from_value(block["hash"].clone()).unwrap();
+            let context = TransactionContext { block_hash, deposit_nonces: &nonces, ..Default::default() };
+            let text = transactions_json(&spec, &rlp, &context).unwrap();
+            let told = TransactionContext { senders: &senders, ..context };
+            assert_eq!(transactions_json(&spec, &rlp, &told).unwrap(), text, "senders told or recovered");
+            let ours: Vec<Value> = serde_json::from_str(&text).unwrap();
+            let theirs = block["transactions"].as_array().unwrap();
+            assert_eq!(ours.len(), theirs.len());
+            for (ours, theirs) in ours.into_iter().zip(theirs) {
+                kinds.push(theirs["type"].to_string());
+                assert_eq!(ours, as_we_write(theirs, &block["timestamp"]), "{name}");
+            }
+        }
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds.len(), 6, "{kinds:?}");
+}
+
+/// A node's transaction with what only some nodes write.
+fn as_we_write(theirs: &Value, timestamp: &Value) -> Value {
+    let mut theirs = theirs.clone();
+    theirs["blockTimestamp"] = timestamp.clone();
+    if theirs["type"] == "0x7e" {
+        // op-reth does, op-geth does not.
+        theirs["yParity"] = "0x0".into();
+    }
+    theirs
+}
+
+#[test]
+fn transactions_of_a_piece_are_counted_in_their_block() {
+    let (spec, recorded) = recorded("op");
+    let block = &recorded.blocks[1].block;
+    let rlp = block_from_json(&spec, &block.to_string()).unwrap();
+    let context = TransactionContext { first: 7, ..Default::default() };
+    let list: Vec<Value> = serde_json::from_str(&transactions_json(&spec, &rlp, &context).unwrap()).unwrap();
+    for (index, tx) in list.iter().enumerate() {
+        assert_eq!(tx["transactionIndex"], format!("0x{:x}", 7 + index));
+        assert_eq!(tx["blockHash"], B256::ZERO.to_string());
+    }
+    let short = TransactionContext { senders: &[Address::ZERO], ..Default::default() };
+    assert!(matches!(transactions_json(&spec, &rlp, &short), Err(Error::Malformed(_))));
+    for bytes in [&[][..], &[0xc0], &[0xff; 9], &rlp[..rlp.len() - 1]] {
+        assert!(matches!(transactions_json(&spec, bytes, &context), Err(Error::Malformed(_))));
+    }
+    assert!(matches!(header_json(&[0xc0]), Err(Error::Malformed(_))));
+    // A deposit that creates a contract says so.
+    let deposit = OpTxEnvelope::Deposit(TxDeposit { to: TxKind::Create, ..Default::default() }.seal_slow());
+    let body = BlockBody { transactions: vec![deposit], ..Default::default() };
+    let rlp = alloy_rlp::encode(Block { header: Header::default(), body });
+    let list: Value = serde_json::from_str(&transactions_json(&spec, &rlp, &context).unwrap()).unwrap();
+    assert!(list[0].as_object().unwrap()["to"].is_null());
 }
 
 /// Where there are texts in a value.

@@ -1,12 +1,15 @@
 //! Blocks and receipts as JSON-RPC gives them, made into what the chain commits to. Nothing in them is believed:
-//! what is returned matches the block's hash, or it is an error that names the part that does not.
+//! what is returned matches the block's hash, or it is an error that names the part that does not. The other way round,
+//! for subscriptions, in `streams`.
 
 mod block;
 mod l1;
 mod receipts;
+mod streams;
 
 pub use block::{block_from_json, header_hash_from_json};
 pub use receipts::outcome_from_json;
+pub use streams::{TransactionContext, header_json, transactions_json};
 
 use crate::error::{Error, malformed};
 use serde::de::DeserializeOwned;

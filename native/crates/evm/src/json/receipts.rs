@@ -27,7 +27,7 @@ fn read_receipts<T: StackTransaction>(spec: &ChainSpec, rlp: &[u8], text: &str) 
     let block = decode::<T>(rlp)?;
     let header = &block.header;
     check_contents(spec, &block)?;
-    let sent = recover(spec, &block)?;
+    let sent = recover(spec, &block, 0)?;
     let list: Vec<Value> = serde_json::from_str(text).map_err(|why| malformed("receipts", why))?;
     let roots = spec.receipts_hold_roots(header.number);
     let receipts = list.into_iter().enumerate().map(|(index, value)| {

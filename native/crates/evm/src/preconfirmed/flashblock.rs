@@ -91,8 +91,8 @@ impl FlashblockBase {
 }
 
 impl FlashblockDiff {
-    /// Writes what it says of the block so far into the block's header.
-    pub(crate) fn fill(&self, header: &mut Header, transactions_root: B256) {
+    /// Writes what it says of the block so far, and what it does not say, into the block's header.
+    pub(crate) fn fill(&self, header: &mut Header, transactions_root: B256, blob_gas_used: u64) {
         header.state_root = self.state_root;
         header.transactions_root = transactions_root;
         header.receipts_root = self.receipts_root;
@@ -100,7 +100,6 @@ impl FlashblockDiff {
         header.gas_used = self.gas_used.to();
         // Shanghai is Canyon, which is older than Ecotone.
         header.withdrawals_root = Some(self.withdrawals_root);
-        let blob_gas = || self.blob_gas_used.map_or(0, |used| used.to());
-        header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas());
+        header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas_used);
     }
 }

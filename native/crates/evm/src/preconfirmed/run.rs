@@ -6,6 +6,7 @@ use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::key::Missing;
 use crate::outcome::ReceiptRecord;
+use crate::preconfirmed::changes::PieceChanges;
 use crate::spec::ChainSpec;
 use crate::transaction::{StackReceipt, l1_extras, signatures_are_canonical};
 use crate::verify::{Sent, records};
@@ -19,8 +20,8 @@ use alloy_op_evm::block::{OpAlloyReceiptBuilder, OpBlockExecutor};
 use alloy_op_evm::{OpBlockExecutionCtx, OpEvmFactory, OpTx};
 use alloy_primitives::Bytes;
 use op_alloy_consensus::OpTxEnvelope;
+use revm::database::State;
 use revm::database::states::bundle_state::BundleRetention;
-use revm::database::{BundleState, State};
 use std::sync::Arc;
 
 /// How far the block was before this piece.
@@ -37,8 +38,7 @@ pub(crate) struct Ran {
     /// As the receipts root has them.
     pub(crate) receipts: Vec<Bytes>,
     pub(crate) records: Vec<ReceiptRecord>,
-    pub(crate) bundle: BundleState,
-    pub(crate) diff: Diff,
+    pub(crate) changes: PieceChanges,
 }
 
 pub(crate) enum Run {
@@ -95,7 +95,7 @@ pub(crate) fn run(
     let mut state = evm.finish().0;
     state.merge_transitions(BundleRetention::PlainState);
     let bundle = state.take_bundle();
-    let diff = Diff::from_bundle(&bundle);
+    let changes = PieceChanges::new(&bundle, Diff::from_bundle(&bundle));
     let raw: Vec<&[u8]> = sent.iter().map(|tx| tx.encoded_bytes().as_ref()).collect();
     let l1 = if raw.is_empty() {
         Vec::new()
@@ -115,7 +115,7 @@ pub(crate) fn run(
     let progress =
         Progress { transactions: before.transactions + sent.len(), gas_used, da_footprint: da_footprint_used };
     let receipts = receipts.iter().map(|receipt| receipt.for_root(spec, header).encoded_2718().into()).collect();
-    Ok(Run::Done(Box::new(Ran { progress, receipts, records, bundle, diff })))
+    Ok(Run::Done(Box::new(Ran { progress, receipts, records, changes })))
 }
 
 type OpEvm = <OpEvmFactory<OpTx> as EvmFactory>::Evm<State<ViewDb>, revm::inspector::NoOpInspector>;

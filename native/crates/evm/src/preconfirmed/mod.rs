@@ -4,23 +4,33 @@
 //! replaces the old one in one step. Readers hold the overlay they began with. Nothing here reaches hot state before
 //! the sealed block is there.
 
+mod changes;
+mod flashblock;
+mod layers;
+mod overlay;
+mod promote;
+mod run;
+mod versions;
+
+pub use flashblock::{Flashblock, FlashblockBase, FlashblockDiff};
+pub(crate) use overlay::{Overlay, Snapshot};
+pub use promote::{Difference, Promoted, Promotion};
+
 use crate::chain::Chain;
 use crate::error::Error;
-use crate::hot::{HotBlock, read, write};
+use crate::hot::HotBlock;
 use crate::key::Missing;
 use crate::loaded::{Task, WorkingSet};
-use crate::outcome::{Outcome, ReceiptRecord};
-use crate::preconfirmed_flashblock::Flashblock;
-use crate::preconfirmed_overlay::{Changes, Overlay, Snapshot};
-use crate::preconfirmed_run::{self, Progress, Ran, Run};
+use crate::outcome::Outcome;
 use crate::spec::Stack;
 use crate::view::View;
-use alloy_consensus::{Block, BlockBody, Header};
-use alloy_primitives::{B256, Bloom, Bytes};
-use alloy_trie::root::ordered_trie_root_encoded;
-use op_alloy_consensus::OpTxEnvelope;
+use alloy_consensus::Header;
+use alloy_primitives::{Bloom, Bytes};
+use layers::{Layer, Layers};
+use run::{Progress, Ran, Run};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use versions::Versions;
 
 /// Blocks that may be pre-confirmed at once, unless another number is set.
 pub const PRECONFIRMED_DEPTH: usize = 5;
@@ -36,6 +46,8 @@ pub enum Preconfirmation {
 /// What one flashblock gave.
 #[derive(Debug, Clone)]
 pub struct Piece {
+    /// Of the state after it.
+    pub version: u64,
     pub index: u64,
     /// Of the block: where the transactions and logs of this piece begin.
     pub first_transaction: usize,
@@ -49,40 +61,16 @@ pub struct Piece {
 pub(crate) struct Preconfirmed {
     /// Held while a flashblock is executed. Readers do not take it.
     layers: Mutex<Layers>,
-    newest: RwLock<Option<Arc<Snapshot>>>,
+    versions: Versions,
     working: WorkingSet,
     depth: AtomicUsize,
-}
-
-/// The pre-confirmed blocks, ascending, and the block of hot state below them.
-#[derive(Debug, Default)]
-pub(crate) struct Layers {
-    base_number: u64,
-    pub(crate) base_hash: B256,
-    pub(crate) blocks: Vec<Layer>,
-}
-
-/// One pre-confirmed block so far.
-#[derive(Debug)]
-pub(crate) struct Layer {
-    payload_id: String,
-    index: u64,
-    pub(crate) header: Header,
-    hash: B256,
-    progress: Progress,
-    bloom: Bloom,
-    pub(crate) transactions: Vec<Bytes>,
-    receipts: Vec<Bytes>,
-    pub(crate) records: Vec<ReceiptRecord>,
-    logs: usize,
-    pub(crate) changes: Changes,
 }
 
 impl Default for Preconfirmed {
     fn default() -> Self {
         Self {
             layers: Mutex::default(),
-            newest: RwLock::default(),
+            versions: Versions::default(),
             working: WorkingSet::default(),
             depth: AtomicUsize::new(PRECONFIRMED_DEPTH),
         }
@@ -90,8 +78,8 @@ impl Default for Preconfirmed {
 }
 
 impl Preconfirmed {
-    pub(crate) fn newest(&self) -> Option<Arc<Snapshot>> {
-        read(&self.newest).clone()
+    pub(crate) const fn versions(&self) -> &Versions {
+        &self.versions
     }
 
     pub(crate) const fn working(&self) -> &WorkingSet {
@@ -114,7 +102,7 @@ impl Preconfirmed {
         self.publish(&layers);
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Layers> {
+    fn lock(&self) -> MutexGuard<'_, Layers> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,50 +110,10 @@ impl Preconfirmed {
     fn publish(&self, layers: &Layers) {
         let snapshot = layers.blocks.last().map(|top| {
             let overlay = Arc::new(layers.merge(layers.blocks.len()));
-            Arc::new(layers.snapshot(top, overlay))
+            layers.snapshot(top, overlay)
         });
-        *write(&self.newest) = snapshot;
+        self.versions.show(snapshot);
         self.working.end();
-    }
-}
-
-impl Layers {
-    pub(crate) fn stand_on(&self, head: &HotBlock) -> bool {
-        self.base_number == head.header.number && self.base_hash == head.hash
-    }
-
-    /// Whether `head` is the first block, so that those above it are still right.
-    fn confirm_first(&self, head: &HotBlock) -> bool {
-        let [first, second, ..] = self.blocks.as_slice() else {
-            return false;
-        };
-        head.header.number == self.base_number + 1
-            && head.header.parent_hash == self.base_hash
-            && second.header.parent_hash == head.hash
-            && first.changes.diff() == head.diff
-    }
-
-    /// The overlay of the first `count` blocks.
-    fn merge(&self, count: usize) -> Overlay {
-        let mut overlay = Overlay::default();
-        for (index, block) in self.blocks.iter().take(count).enumerate() {
-            if index + 1 < count {
-                overlay.add_hash(block.header.number, block.hash);
-            }
-            overlay.apply(&block.changes.diff());
-        }
-        overlay
-    }
-
-    fn snapshot(&self, top: &Layer, overlay: Arc<Overlay>) -> Snapshot {
-        Snapshot {
-            base_number: self.base_number,
-            base_hash: self.base_hash,
-            overlay,
-            header: top.header.clone(),
-            hash: top.hash,
-            index: top.index,
-        }
     }
 }
 
@@ -187,11 +135,16 @@ impl Chain {
 
     /// Blocks, accounts and slots that are pre-confirmed, for metrics.
     pub fn preconfirmed_sizes(&self) -> (usize, usize, usize) {
-        self.preconfirmed().newest().map_or((0, 0, 0), |newest| {
+        self.preconfirmed().versions.newest().map_or((0, 0, 0), |(_, newest)| {
             let (accounts, slots) = newest.overlay.entries();
             let blocks = newest.header.number.saturating_sub(newest.base_number);
             (usize::try_from(blocks).unwrap_or(usize::MAX), accounts, slots)
         })
+    }
+
+    /// The version of the newest pre-confirmed state; `None` when nothing is pre-confirmed.
+    pub fn preconfirmed_version(&self) -> Option<u64> {
+        self.preconfirmed().versions.newest().map(|(version, _)| version)
     }
 
     /// Executes a flashblock on the one before it, compares what it gives with what it says, and shows it to readers.
@@ -211,14 +164,13 @@ impl Chain {
             return Err(Error::Unavailable("the head moved".into()));
         }
         let Start { keep, mut header, before, state } = self.start(&layers, &head, flashblock)?;
-        let sent =
-            preconfirmed_run::recover(self.spec(), &header, before.transactions, &flashblock.diff.transactions)?;
+        let sent = run::recover(self.spec(), &header, before.transactions, &flashblock.diff.transactions)?;
         let generation = self.hot().generation();
         preconfirmed.working.begin(Task { generation, head: head.hash, block: flashblock.diff.block_hash });
         let overlay = Arc::clone(&state.overlay);
         let view = Arc::new(View::of_snapshot(Arc::clone(self), Arc::new(state), true));
         let is_first = flashblock.index == 0;
-        let ran = match preconfirmed_run::run(self.spec(), &view, &header, before, is_first, &sent) {
+        let ran = match run::run(self.spec(), &view, &header, before, is_first, &sent) {
             Ok(Run::Missing(missing)) => return Ok(Preconfirmation::Missing(missing)),
             Ok(Run::Done(ran)) => ran,
             Err(why) => {
@@ -228,27 +180,25 @@ impl Chain {
         };
         preconfirmed.working.end();
         let block = (!is_first).then(|| layers.blocks.last()).flatten();
-        let (transactions_root, bloom) = check(flashblock, &header, block, &ran)?;
-        flashblock.diff.fill(&mut header, transactions_root);
+        let bloom = check(flashblock, &mut header, block, &ran)?;
 
         let mut overlay = Overlay::clone(&overlay);
         if is_first && keep > 0 {
             overlay.add_hash(view.number(), view.hash());
         }
-        overlay.apply(&ran.diff);
+        overlay.apply(&ran.changes.diff);
         let transactions = sent.into_iter().map(|tx| tx.into_value().into_inner()).collect();
-        let piece = layers.add(keep, flashblock, header, bloom, *ran, transactions);
-        if let Some(top) = layers.blocks.last() {
-            *write(&preconfirmed.newest) = Some(Arc::new(layers.snapshot(top, Arc::new(overlay))));
-        }
+        let mut piece = layers.add(keep, flashblock, header, bloom, *ran, transactions);
+        let state = layers.blocks.last().map(|top| layers.snapshot(top, Arc::new(overlay)));
+        piece.version = preconfirmed.versions.show(state);
         Ok(Preconfirmation::Done(Box::new(piece)))
     }
 
     fn start(&self, layers: &Layers, head: &HotBlock, flashblock: &Flashblock) -> Result<Start, Error> {
         let refuse = |why: String| Err(Error::InvalidBlock(format!("flashblock {}: {why}", flashblock.index)));
         let count = layers.blocks.len();
-        let overlay = |keep: usize| match self.preconfirmed().newest() {
-            Some(newest) if keep == count => Arc::clone(&newest.overlay),
+        let overlay = |keep: usize| match self.preconfirmed().versions.newest() {
+            Some((_, newest)) if keep == count => Arc::clone(&newest.overlay),
             _ => Arc::new(layers.merge(keep)),
         };
         let Some(base) = &flashblock.base else {
@@ -307,81 +257,23 @@ impl Chain {
     }
 }
 
-impl Layers {
-    /// Takes a piece in, after every check.
-    fn add(
-        &mut self,
-        keep: usize,
-        flashblock: &Flashblock,
-        header: Header,
-        bloom: Bloom,
-        ran: Ran,
-        transactions: Vec<OpTxEnvelope>,
-    ) -> Piece {
-        self.blocks.truncate(keep);
-        let hash = flashblock.diff.block_hash;
-        if flashblock.index == 0 {
-            self.blocks.push(Layer::new(flashblock, header.clone()));
-        }
-        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
-        let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
-        let (mut first_transaction, mut first_log) = (0, 0);
-        if let Some(layer) = self.blocks.last_mut() {
-            (first_transaction, first_log) = (layer.transactions.len(), layer.logs);
-            layer.changes.add(&ran.bundle, &ran.diff);
-            layer.index = flashblock.index;
-            layer.header = header.clone();
-            layer.hash = hash;
-            layer.progress = ran.progress;
-            layer.bloom = bloom;
-            layer.transactions.extend_from_slice(&flashblock.diff.transactions);
-            layer.receipts.extend(ran.receipts);
-            layer.logs += ran.records.iter().map(|record| record.logs.len()).sum::<usize>();
-            layer.records.extend_from_slice(&ran.records);
-        }
-        let outcome = Outcome { hash, header, block, receipts: ran.records, diff: ran.diff };
-        Piece { index: flashblock.index, first_transaction, first_log, outcome }
-    }
-}
-
-impl Layer {
-    fn new(flashblock: &Flashblock, header: Header) -> Self {
-        Self {
-            payload_id: flashblock.payload_id.clone(),
-            index: 0,
-            header,
-            hash: flashblock.diff.block_hash,
-            progress: Progress::default(),
-            bloom: Bloom::ZERO,
-            transactions: Vec::new(),
-            receipts: Vec::new(),
-            records: Vec::new(),
-            logs: 0,
-            changes: Changes::default(),
-        }
-    }
-}
-
-/// Compares the block so far with what the flashblock says of it. Gives its transactions root and bloom.
-fn check(
-    flashblock: &Flashblock,
-    header: &Header,
-    block: Option<&Layer>,
-    ran: &Ran,
-) -> Result<(B256, Bloom), Error> {
+/// Compares the block so far with what the flashblock says of it, and completes its header. Gives its bloom.
+fn check(flashblock: &Flashblock, header: &mut Header, block: Option<&Layer>, ran: &Ran) -> Result<Bloom, Error> {
     let diff = &flashblock.diff;
     same(flashblock, header, "gas used", diff.gas_used.to(), ran.progress.gas_used)?;
     let old = |list: fn(&Layer) -> &[Bytes]| block.map(list).unwrap_or_default();
-    let all = |old: &[Bytes], new: &[Bytes]| {
-        let list: Vec<&[u8]> = old.iter().chain(new).map(AsRef::as_ref).collect();
-        ordered_trie_root_encoded(&list)
-    };
-    let receipts_root = all(old(|layer| &layer.receipts), &ran.receipts);
+    let receipts_root = layers::root(old(|layer| &layer.receipts), &ran.receipts);
     same(flashblock, header, "receipts root", diff.receipts_root, receipts_root)?;
-    let before = block.map_or(Bloom::ZERO, |layer| layer.bloom);
-    let bloom = ran.records.iter().fold(before, |all, record| all | record.bloom);
+    let bloom = layers::bloom(block.map_or(Bloom::ZERO, |layer| layer.bloom), &ran.records);
     same(flashblock, header, "logs bloom", diff.logs_bloom, bloom)?;
-    Ok((all(old(|layer| &layer.transactions), &diff.transactions), bloom))
+    if let Some(said) = diff.blob_gas_used {
+        same(flashblock, header, "blob gas used", said.to(), ran.progress.da_footprint)?;
+    }
+    let transactions_root = layers::root(old(|layer| &layer.transactions), &diff.transactions);
+    diff.fill(header, transactions_root, ran.progress.da_footprint);
+    // State root and withdrawals root are taken from the flashblock: the hash binds them to the rest of it.
+    same(flashblock, header, "block hash", diff.block_hash, header.hash_slow())?;
+    Ok(bloom)
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(

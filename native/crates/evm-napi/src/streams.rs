@@ -1,0 +1,41 @@
+//! JSON for subscriptions.
+
+use crate::{NativeChain, error, malformed};
+use chain_query_evm as core;
+use core::TransactionContext;
+use napi_derive::napi;
+
+#[napi]
+impl NativeChain {
+    /// A header (RLP, also of a whole block) as `newHeads` has it.
+    #[napi(catch_unwind)]
+    pub fn header_json(&self, header: &[u8]) -> napi::Result<String> {
+        core::header_json(header).map_err(error)
+    }
+
+    /// The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array.
+    #[napi(catch_unwind)]
+    pub fn transactions_json(
+        &self,
+        block: &[u8],
+        first: u32,
+        block_hash: String,
+        senders: Option<&[u8]>,
+        deposit_nonces: Option<Vec<i64>>,
+    ) -> napi::Result<String> {
+        let (senders, rest) = senders.unwrap_or_default().as_chunks();
+        if !rest.is_empty() {
+            return Err(malformed("an address has 20 bytes"));
+        }
+        let senders: Vec<_> = senders.iter().map(core::Address::from).collect();
+        let nonces = deposit_nonces.unwrap_or_default().into_iter().map(u64::try_from);
+        let nonces = nonces.collect::<Result<Vec<_>, _>>().map_err(|_| malformed("a nonce is not negative"))?;
+        let context = TransactionContext {
+            first: u64::from(first),
+            block_hash: block_hash.parse().map_err(|_| malformed("a block hash has 32 bytes"))?,
+            senders: &senders,
+            deposit_nonces: &nonces,
+        };
+        core::transactions_json(self.inner.spec(), block, &context).map_err(error)
+    }
+}

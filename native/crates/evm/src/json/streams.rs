@@ -1,0 +1,121 @@
+//! Headers and transactions as nodes send them in JSON, for subscriptions.
+
+use crate::chain::read_header;
+use crate::error::{Error, malformed};
+use crate::spec::{ChainSpec, Stack};
+use crate::transaction::{DEPOSIT, StackTransaction, signatures_are_canonical};
+use crate::verify::decode;
+use alloy_consensus::{Header, TxEnvelope};
+use alloy_op_hardforks::OpHardforks;
+use alloy_primitives::{Address, B256, U64, U128};
+use op_alloy_consensus::OpTxEnvelope;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct ListedHeader {
+    hash: B256,
+    #[serde(flatten)]
+    header: Header,
+}
+
+/// A header (RLP, also of a whole block) as `newHeads` has it.
+pub fn header_json(bytes: &[u8]) -> Result<String, Error> {
+    let header = read_header(bytes)?;
+    let listed = ListedHeader { hash: header.hash_slow(), header };
+    serde_json::to_string(&listed).map_err(|why| malformed("block header", why))
+}
+
+/// What is known of transactions besides their bytes.
+#[derive(Debug, Default)]
+pub struct TransactionContext<'a> {
+    /// The index of the first one in its block.
+    pub first: u64,
+    pub block_hash: B256,
+    /// All of them, or none: then they are recovered, which takes most of the time.
+    pub senders: &'a [Address],
+    /// Of deposits only, in order; what is not there is 0.
+    pub deposit_nonces: &'a [u64],
+}
+
+/// A transaction with what it does not hold itself.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a, T> {
+    #[serde(flatten)]
+    transaction: &'a T,
+    block_hash: B256,
+    block_number: U64,
+    block_timestamp: U64,
+    transaction_index: U64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<Address>,
+    /// What was paid, if the transaction only says what would be paid at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gas_price: Option<U128>,
+    #[serde(flatten)]
+    deposit: Option<ListedDeposit>,
+}
+
+/// What the receipt of a deposit says of it, and what alloy leaves out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedDeposit {
+    nonce: U64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deposit_receipt_version: Option<U64>,
+    /// Null for one that creates a contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<()>,
+}
+
+/// The transactions of a block or of a piece of it (RLP), as `eth_getBlockByHash` lists them.
+pub fn transactions_json(spec: &ChainSpec, rlp: &[u8], context: &TransactionContext<'_>) -> Result<String, Error> {
+    match spec.stack {
+        Stack::Ethereum => list::<TxEnvelope>(spec, rlp, context),
+        Stack::Op => list::<OpTxEnvelope>(spec, rlp, context),
+    }
+}
+
+fn list<T: StackTransaction + Serialize>(
+    spec: &ChainSpec,
+    rlp: &[u8],
+    context: &TransactionContext<'_>,
+) -> Result<String, Error> {
+    let block = decode::<T>(rlp)?;
+    let (header, transactions) = (&block.header, &block.body.transactions);
+    if ![0, transactions.len()].contains(&context.senders.len()) {
+        return Err(malformed("senders", "there is not one for each transaction"));
+    }
+    let canonical = signatures_are_canonical(spec, header.number);
+    let version = spec.is_canyon_active_at_timestamp(header.timestamp).then_some(U64::ONE);
+    let mut nonces = context.deposit_nonces.iter();
+    let mut all = Vec::with_capacity(transactions.len());
+    for (index, tx) in transactions.iter().enumerate() {
+        let is_deposit = tx.ty() == DEPOSIT;
+        let from = match context.senders.get(index) {
+            // A deposit names its sender itself.
+            _ if is_deposit => None,
+            Some(sender) => Some(*sender),
+            None => {
+                let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
+                Some(signer.map_err(|why| malformed("block", why))?)
+            }
+        };
+        let paid = tx.gas_price().is_none().then(|| tx.effective_gas_price(header.base_fee_per_gas));
+        all.push(Listed {
+            transaction: tx,
+            block_hash: context.block_hash,
+            block_number: U64::from(header.number),
+            block_timestamp: U64::from(header.timestamp),
+            transaction_index: U64::from(context.first.saturating_add(index as u64)),
+            from,
+            gas_price: paid.map(U128::from),
+            deposit: is_deposit.then(|| ListedDeposit {
+                nonce: nonces.next().map_or(U64::ZERO, |nonce| U64::from(*nonce)),
+                deposit_receipt_version: version,
+                to: tx.is_create().then_some(()),
+            }),
+        });
+    }
+    serde_json::to_string(&all).map_err(|why| malformed("transactions", why))
+}

@@ -1,0 +1,61 @@
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import { decodeOutcome } from '../chain/outcome-codec.ts';
+import type { ConfirmedBlock, FeedEvent, FeedItem } from './interface.ts';
+
+/** The same item with its outcomes in memory that threads share: sent to any number of them, they are copied once. */
+export function sharedItem(item: FeedItem): FeedItem {
+  switch (item.kind) {
+    case 'preconfirmed':
+      return { ...item, outcome: shared(item.outcome) };
+    case 'confirmed':
+      return {
+        ...item,
+        added: item.added.map((block) => ({ ...block, outcome: shared(block.outcome) })),
+      };
+    case 'dropped':
+    case 'marked':
+    case 'anchored':
+      return item;
+  }
+}
+
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  copy.set(bytes);
+  return copy;
+}
+
+/** Reads an item. */
+export function readItem(item: FeedItem): FeedEvent {
+  switch (item.kind) {
+    case 'preconfirmed': {
+      const { kind, outcome, ...place } = item;
+      return { kind, flashblock: { ...place, outcome: decodeOutcome(outcome) } };
+    }
+    case 'confirmed':
+      return { ...item, added: item.added.map((block) => new EncodedBlock(block, block.outcome)) };
+    case 'dropped':
+    case 'marked':
+    case 'anchored':
+      return item;
+  }
+}
+
+/** Nobody may ever ask for the outcome of a block: only those with subscribers do. */
+class EncodedBlock implements ConfirmedBlock {
+  readonly number: number;
+  readonly hash: BlockRef['hash'];
+  readonly #bytes: Uint8Array;
+  #outcome: Outcome | undefined;
+
+  constructor({ number, hash }: BlockRef, bytes: Uint8Array) {
+    this.number = number;
+    this.hash = hash;
+    this.#bytes = bytes;
+  }
+
+  get outcome(): Outcome {
+    this.#outcome ??= decodeOutcome(this.#bytes);
+    return this.#outcome;
+  }
+}

@@ -1,0 +1,42 @@
+import { readItem } from './codec.ts';
+import type { FeedEvent, FeedItem } from './interface.ts';
+import type { Progress } from './progress.ts';
+
+export interface FeedFollowerModules {
+  /** Makes an event part of what requests are answered from. */
+  readonly apply: (event: FeedEvent) => Promise<void>;
+  /** Tells subscribers, once requests to every thread are answered from it. */
+  readonly publish: (event: FeedEvent) => void;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Takes a thread through the feed, one item after another. */
+export class FeedFollower {
+  readonly #progress: Pick<Progress, 'applied' | 'everywhere'>;
+  readonly #modules: FeedFollowerModules;
+  #applied: Promise<unknown> = Promise.resolve();
+  #published: Promise<unknown> = Promise.resolve();
+
+  constructor(progress: Pick<Progress, 'applied' | 'everywhere'>, modules: FeedFollowerModules) {
+    this.#progress = progress;
+    this.#modules = modules;
+  }
+
+  /** Takes the next item. */
+  take(sequence: number, item: FeedItem): void {
+    const { apply, publish, onFailure } = this.#modules;
+    const event = this.#applied.then(async () => {
+      const read = readItem(item);
+      await apply(read);
+      this.#progress.applied(sequence);
+      return read;
+    });
+    this.#applied = event.catch(onFailure);
+    this.#published = Promise.all([event, this.#published])
+      .then(async ([read]) => {
+        await this.#progress.everywhere(sequence);
+        publish(read);
+      })
+      .catch(onFailure);
+  }
+}

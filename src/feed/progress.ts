@@ -1,0 +1,47 @@
+/** Memory in which threads say how far they are with the feed. */
+export function newProgress(threads: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT);
+}
+
+/** How long a thread sleeps before it looks again by itself; it is woken before that. */
+const LOOK_AGAIN_MS = 1_000;
+
+/**
+ * How far each serving thread is with the feed. A thread tells its subscribers of an event only once every thread can
+ * answer from it: whoever hears of it may read over another connection, which is another thread's.
+ */
+export class Progress {
+  readonly #applied: Int32Array<SharedArrayBuffer>;
+  readonly #place: number;
+
+  constructor(memory: SharedArrayBuffer, place: number) {
+    this.#applied = new Int32Array(memory);
+    this.#place = place;
+  }
+
+  /** Says that this thread can answer from an item. Numbers go round after 2³¹, one a millisecond for 24 days. */
+  applied(sequence: number): void {
+    Atomics.store(this.#applied, this.#place, sequence | 0);
+    Atomics.notify(this.#applied, this.#place);
+  }
+
+  /** Resolves once every thread can. */
+  everywhere(sequence: number): Promise<void> {
+    return appliedEverywhere(this.#applied, sequence);
+  }
+}
+
+/** Resolves once every thread can answer from an item. */
+export async function appliedEverywhere(
+  applied: Int32Array<SharedArrayBuffer>,
+  sequence: number,
+): Promise<void> {
+  for (let place = 0; place < applied.length; place++) {
+    for (;;) {
+      const at = Atomics.load(applied, place);
+      if (((at - sequence) | 0) >= 0) break;
+      const { async, value } = Atomics.waitAsync(applied, place, at, LOOK_AGAIN_MS);
+      if (async) await value;
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import type { Log } from '../chain/log.ts';
+import type { BlockRef } from '../chain/outcome.ts';
+import type { Receipt } from '../chain/receipt.ts';
+import type { Executor, StateView } from '../executor/interface.ts';
+import type { FeedEvent, PreconfirmedFlashblock } from '../feed/interface.ts';
+import type { Hex } from '../primitives/hex.ts';
+import type { BlockLogs, LogQuery } from '../store/interface.ts';
+import { createMatcher } from '../store/match.ts';
+import { RenderedBlock } from './rendered.ts';
+
+/** What pre-confirmed logs and receipts have as their block hash (B6): the block has none yet. */
+const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
+
+/** A pre-confirmed block as it is after one flashblock. The next one makes another of it. */
+export class PreconfirmedBlock implements BlockLogs {
+  readonly number: number;
+  readonly hash = NO_HASH;
+  readonly timestamp: number;
+  readonly parentHash: Hex;
+  /** Its last flashblock. */
+  readonly index: number;
+  readonly payloadId: string;
+  readonly rendered: RenderedBlock;
+  readonly #logs: readonly Log[];
+  readonly #receipts: readonly Receipt[];
+
+  private constructor(
+    { outcome, index, payloadId }: PreconfirmedFlashblock,
+    before: PreconfirmedBlock | undefined,
+    logs: readonly Log[],
+    receipts: readonly Receipt[],
+  ) {
+    this.number = outcome.number;
+    this.timestamp = outcome.timestamp;
+    this.parentHash = outcome.parentHash;
+    this.index = index;
+    this.payloadId = payloadId;
+    this.#logs = logs;
+    this.#receipts = receipts;
+    this.rendered = before === undefined ? new RenderedBlock(this) : before.rendered.grown(this);
+  }
+
+  /** The block that a flashblock begins. */
+  static begin(flashblock: PreconfirmedFlashblock): PreconfirmedBlock {
+    const { logs, receipts } = flashblock.outcome;
+    return new PreconfirmedBlock(flashblock, undefined, logs, receipts);
+  }
+
+  /** The block with its next flashblock; undefined when it is another one's. */
+  extended(flashblock: PreconfirmedFlashblock): PreconfirmedBlock | undefined {
+    const { outcome, payloadId, index, firstTransaction } = flashblock;
+    if (payloadId !== this.payloadId || outcome.number !== this.number || index !== this.index + 1) {
+      return undefined;
+    }
+    const logs = outcome.logs.map((log) => ({
+      ...log,
+      transactionIndex: firstTransaction + log.transactionIndex,
+    }));
+    return new PreconfirmedBlock(
+      flashblock,
+      this,
+      this.#logs.concat(logs),
+      this.#receipts.concat(outcome.receipts),
+    );
+  }
+
+  get length(): number {
+    return this.#logs.length;
+  }
+
+  log(index: number): Log {
+    const log = this.#logs[index];
+    if (log === undefined) throw new RangeError(`no log ${index} in a block of ${this.#logs.length}`);
+    return log;
+  }
+
+  transactionHash(transactionIndex: number): Uint8Array {
+    const receipt = this.#receipts[transactionIndex];
+    if (receipt === undefined) throw new RangeError(`no transaction ${transactionIndex}`);
+    return receipt.transactionHash;
+  }
+
+  /** The JSON array of its receipts. */
+  receiptsJson(): Buffer {
+    return this.rendered.receipts ?? this.rendered.renderReceipts({ receipts: this.#receipts, logs: this });
+  }
+
+  /** Indexes of the logs that answer `query`, ascending. */
+  matching(query: LogQuery): readonly number[] {
+    const matches = createMatcher(query);
+    return this.#logs.flatMap((log, index) => (matches(log) ? [index] : []));
+  }
+}
+
+/** What is pre-confirmed on top of one confirmed head. */
+export interface Pending {
+  /** Ascending from the block above the head; the last is the newest. */
+  readonly blocks: readonly [PreconfirmedBlock, ...PreconfirmedBlock[]];
+  readonly newest: PreconfirmedBlock;
+  /** The state after the newest flashblock, in the context of its block. */
+  readonly view: StateView;
+}
+
+/** The pre-confirmed blocks that the feed has told of, and the state after the last of them. */
+export class PreconfirmedChain {
+  readonly #executor: Pick<Executor, 'preconfirmedView'>;
+  #blocks: readonly PreconfirmedBlock[] = [];
+  #view: StateView | undefined;
+
+  constructor(executor: Pick<Executor, 'preconfirmedView'>) {
+    this.#executor = executor;
+  }
+
+  /** Takes the next event of the feed. */
+  apply(event: Extract<FeedEvent, { kind: 'preconfirmed' | 'dropped' | 'anchored' }>): void {
+    switch (event.kind) {
+      case 'preconfirmed':
+        this.#add(event.flashblock);
+        break;
+      case 'dropped':
+        this.#blocks = this.#blocks.filter(({ number }) => number < event.from);
+        this.#open(event.version);
+        break;
+      case 'anchored':
+        this.#blocks = [];
+        this.#view = undefined;
+    }
+  }
+
+  /** What of it stands on a head; undefined when nothing does. */
+  on({ number, hash }: BlockRef): Pending | undefined {
+    const [first, ...others] = this.#blocks.filter((block) => block.number > number);
+    if (first === undefined || this.#view === undefined) return undefined;
+    if (first.number !== number + 1 || first.parentHash !== hash) return undefined;
+    return { blocks: [first, ...others], newest: others.at(-1) ?? first, view: this.#view };
+  }
+
+  #add(flashblock: PreconfirmedFlashblock): void {
+    const { base, outcome, version } = flashblock;
+    const below = this.#blocks.filter(({ number }) => number > base.number && number < outcome.number);
+    const same = this.#blocks.find(({ number }) => number === outcome.number);
+    const block = flashblock.index === 0 ? PreconfirmedBlock.begin(flashblock) : same?.extended(flashblock);
+    // Of a block whose beginning nobody told us of: nothing can be said of it before the next one begins.
+    this.#blocks = block === undefined ? below : [...below, block];
+    this.#open(block === undefined ? undefined : version);
+  }
+
+  /** A version that is gone has a newer one, which the feed is about to tell of. */
+  #open(version: number | undefined): void {
+    this.#view = version === undefined ? undefined : this.#executor.preconfirmedView(version);
+  }
+}

@@ -1,0 +1,198 @@
+import { Registry } from 'prom-client';
+import { WebSocket } from 'ws';
+import type { BlockRef } from '../chain/outcome.ts';
+import { type FakeCall, FakeChain } from '../head/fixture.ts';
+import type { Head } from '../head/head.ts';
+import { createMethods } from '../methods/registry.ts';
+import type { Hex } from '../primitives/hex.ts';
+import { StreamMetrics } from '../subscriptions/metrics.ts';
+import { Streams, type StreamsModules, type StreamsOptions } from '../subscriptions/streams.ts';
+import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
+import { dispatcherOf } from './fixture.ts';
+import { createHttpServer, type HttpServer } from './http-server.ts';
+import type { WebSocketOptions } from './ws-server.ts';
+
+interface Settings {
+  readonly front?: 'hybrid' | 'node';
+  readonly streams?: Partial<StreamsOptions>;
+  readonly modules?: Partial<StreamsModules>;
+  readonly websocket?: Partial<WebSocketOptions>;
+  readonly tip?: BlockRef;
+  readonly call?: FakeCall;
+  readonly maxBodyBytes?: number;
+  readonly maxConnections?: number;
+}
+
+/** For tests only: a listener over a made-up chain, and the streams of its thread. */
+export interface TestListener extends AsyncDisposable {
+  readonly url: string;
+  readonly streams: Streams;
+  readonly server: HttpServer;
+  readonly registry: Registry;
+  readonly head: Head;
+}
+
+const STREAMS: StreamsOptions = {
+  undoWindow: 16,
+  resumeBlocks: 2,
+  resumeWaitMs: 1_000,
+  maxRememberedChanges: 1_000,
+  maxWaitingEvents: 16,
+  maxPerConnection: 8,
+  maxSubscriptions: 100,
+};
+
+/** For tests only. */
+export async function startListener(
+  chain: FakeChain = new FakeChain().add(0).add(1).add(2).add(3).add(4),
+  settings: Settings = {},
+): Promise<TestListener> {
+  const head = await chain.head(settings.call);
+  const registry = new Registry();
+  const metrics = new StreamMetrics(registry);
+  const streams = new Streams(
+    { ...STREAMS, ...settings.streams },
+    {
+      tip: settings.tip ?? head.snapshot().head,
+      history: {
+        logs: (query, from, to) => head.snapshot().findLogs(query, from, to),
+        isCanonical: ({ number, hash }) => chain.canonicalHash(number) === hash,
+      },
+      render: {
+        header: (header) => Buffer.from(header).toString(),
+        transactions: ({ block }) => Buffer.from(block).toString(),
+      },
+      currentState: () => ({
+        account: () => ({ nonce: '0x0', balance: '0x0' }),
+        storageAt: (_address, slot) => slot,
+      }),
+      metrics,
+      onFault: (error) => {
+        throw error;
+      },
+      ...settings.modules,
+    },
+  );
+  const methods = createMethods('0.0.0-test', SUBSCRIPTION_METHODS);
+  const dispatcher = dispatcherOf(head, { forbidden: new Set(['eth_getBlockReceipts']) }, { methods });
+  const server = await createHttpServer(
+    {
+      front: settings.front ?? 'hybrid',
+      ...{ host: '127.0.0.1', port: 0, reusePort: false },
+      maxBodyBytes: settings.maxBodyBytes ?? 1 << 16,
+      ...{ maxConnections: settings.maxConnections ?? 100, maxInFlight: 100 },
+      ...{
+        headersTimeoutMs: 5_000,
+        requestTimeoutMs: 5_000,
+        keepAliveTimeoutMs: 5_000,
+        drainTimeoutMs: 2_000,
+      },
+      allowAnyOrigin: true,
+    },
+    {
+      dispatcher,
+      websocket: {
+        options: {
+          ...{ maxQueuedBytes: 1 << 20, maxConcurrent: 4 },
+          ...{ pingIntervalMs: 30_000, pongTimeoutMs: 10_000, closeTimeoutMs: 2_000 },
+          ...settings.websocket,
+        },
+        subscriber: streams,
+        metrics,
+      },
+    },
+  );
+  const { port } = server.address;
+  return {
+    ...{ streams, server, registry, head },
+    url: `ws://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+interface Waiting {
+  readonly isIt: (message: Message) => boolean;
+  readonly resolve: (message: Message) => void;
+}
+
+/** A message as a client reads it. */
+export interface Message {
+  readonly id?: number;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+  readonly params?: { readonly subscription: Hex; readonly result: unknown };
+}
+
+/** For tests only: a client that keeps what it is told. */
+export class TestClient implements Disposable {
+  readonly socket: WebSocket;
+  readonly messages: (Message | readonly Message[])[] = [];
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  readonly #waiting = new Set<Waiting>();
+  #ids = 0;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    this.closed = new Promise((resolve) => {
+      socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
+    socket.on('message', (data: Buffer) => this.#take(JSON.parse(data.toString()) as Message | Message[]));
+  }
+
+  static async connect(url: string): Promise<TestClient> {
+    const socket = new WebSocket(url);
+    const client = new TestClient(socket);
+    await new Promise((resolve, reject) => {
+      socket.once('open', resolve);
+      socket.once('error', reject);
+    });
+    return client;
+  }
+
+  /** Asks, and gives back the whole answer. */
+  ask(method: string, ...params: readonly unknown[]): Promise<Message> {
+    const id = ++this.#ids;
+    const answer = this.next((message) => message.id === id);
+    this.socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    return answer;
+  }
+
+  async subscribe(...params: readonly unknown[]): Promise<Hex> {
+    const { result, error } = await this.ask('eth_subscribe', ...params);
+    if (error !== undefined) throw new Error(`${error.code} ${error.message}`);
+    return result as Hex;
+  }
+
+  /** What a subscription has brought so far. */
+  of(id: Hex): readonly unknown[] {
+    return this.messages.flat().flatMap(({ params }) => (params?.subscription === id ? [params.result] : []));
+  }
+
+  /** Answers come in order, so everything sent before is here when this one is. */
+  async settle(): Promise<void> {
+    await this.ask('eth_chainId');
+  }
+
+  next(isIt: (message: Message) => boolean): Promise<Message> {
+    return new Promise((resolve) => this.#waiting.add({ isIt, resolve }));
+  }
+
+  /** Resolves once something is so, looking again at each message. */
+  async until(isSo: () => boolean): Promise<void> {
+    while (!isSo()) await this.next(() => true);
+  }
+
+  #take(message: Message | readonly Message[]): void {
+    this.messages.push(message);
+    for (const waiting of this.#waiting) {
+      const found = [message].flat().find((one) => waiting.isIt(one));
+      if (found === undefined) continue;
+      this.#waiting.delete(waiting);
+      waiting.resolve(found);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.terminate();
+  }
+}

@@ -1,0 +1,52 @@
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { FoundLogs } from '../head/snapshot.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { LogQuery } from '../store/interface.ts';
+import type { AccountInfo } from './state-change.ts';
+
+/** One connection, as subscriptions see it. */
+export interface Sink {
+  /** Sends a message; to a client that is too slow, closes the connection instead. Nothing once it is closing. */
+  send(message: Buffer): void;
+  /** As much is waiting as whoever can wait should let wait. */
+  readonly isFull: boolean;
+  /** Resolves once the client has taken what waits, or is gone. */
+  drained(): Promise<void>;
+  close(reason: CloseReason): void;
+}
+
+/** Why a connection is closed, and what its client is told. */
+export interface CloseReason {
+  readonly code: number;
+  readonly name: 'slow' | 'discontinued' | 'shutdown';
+  readonly words: string;
+}
+
+/** The client has to subscribe again, with `fromBlock` if it wants to miss nothing. */
+export const DISCONTINUED: CloseReason = {
+  code: 4009,
+  name: 'discontinued',
+  words: 'the stream cannot be continued without a gap: subscribe again',
+};
+
+/** Confirmed logs as requests see them, which is never older than what subscribers have been told. */
+export interface History {
+  /** Matching logs of confirmed blocks, ascending; fails with a `HeadError` as eth_getLogs does. */
+  logs(query: LogQuery, from: number, to: number): AsyncIterable<FoundLogs>;
+  isCanonical(ref: BlockRef): Awaitable<boolean>;
+}
+
+/** JSON of what the feed holds as bytes. */
+export interface Render {
+  /** A header as `newHeads` has it. */
+  header(header: Uint8Array): string;
+  /** The array of an outcome's transactions, the first of which is number `first` of its block. */
+  transactions(outcome: Outcome, first: number, blockHash: Hex): string;
+}
+
+/** One state, as `pending` had it when it was asked for. */
+export interface CurrentState {
+  account(address: Hex): Awaitable<AccountInfo>;
+  /** 32 bytes. */
+  storageAt(address: Hex, slot: Hex): Awaitable<Hex>;
+}

@@ -1,0 +1,228 @@
+import { Registry } from 'prom-client';
+import { expect, it, vi } from 'vitest';
+import type { StateDiff } from '../chain/diff.ts';
+import type { FeedEvent } from '../feed/interface.ts';
+import { type Awaitable, fromHex, type Hex } from '../primitives/hex.ts';
+import {
+  confirmed,
+  flashblockEvent,
+  hashOf,
+  type MadeBlock,
+  makeBlock,
+  NO_CHANGES,
+  removed,
+} from './fixture.ts';
+import type { CurrentState, Sink } from './interface.ts';
+import { StreamMetrics } from './metrics.ts';
+import type { SubscriptionRequest } from './request.ts';
+import { Streams, type StreamsOptions } from './streams.ts';
+import { GENESIS } from './test-world.ts';
+
+const ONE = `0x${'11'.repeat(20)}` as const;
+const TWO = `0x${'22'.repeat(20)}` as const;
+const slot = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
+/** RLP of nonce 5, balance 1,000 and a code hash. */
+const account = fromHex(`0xe5058203e8a0${'cc'.repeat(32)}`);
+
+const changes = (address: Hex, value: number): StateDiff => ({
+  ...NO_CHANGES,
+  accounts: [[fromHex(address), account]],
+  slots: [[fromHex(address), fromHex(slot(1)), Uint8Array.of(value)]],
+});
+const sealed = (block: MadeBlock, diff?: StateDiff): FeedEvent => ({
+  kind: 'confirmed',
+  removed: [],
+  added: [confirmed(block, diff)],
+});
+
+class Results implements Sink {
+  results: unknown[] = [];
+  closedWith: number | undefined;
+  readonly isFull = false;
+
+  send(message: Buffer): void {
+    const { params } = JSON.parse(message.toString()) as { params: { result: unknown } };
+    this.results.push(params.result);
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close({ code }: { readonly code: number }): void {
+    this.closedWith = code;
+  }
+
+  /** What came since this was last asked. */
+  take(): unknown[] {
+    const { results } = this;
+    this.results = [];
+    return results;
+  }
+}
+
+type StateSource = () => Awaitable<CurrentState>;
+
+/** A state in which no account exists, and every slot holds a number. */
+const empty = (value: number): CurrentState => ({
+  account: () => ({ nonce: '0x0', balance: '0x0' }),
+  storageAt: () => slot(value),
+});
+
+function start(currentState: StateSource = () => empty(0), options: Partial<StreamsOptions> = {}) {
+  const streams = new Streams(
+    {
+      ...{
+        undoWindow: 16,
+        resumeBlocks: 2,
+        resumeWaitMs: 1_000,
+        maxRememberedChanges: 10,
+        maxWaitingEvents: 2,
+      },
+      ...{ maxPerConnection: 8, maxSubscriptions: 100, ...options },
+    },
+    {
+      tip: GENESIS,
+      history: { logs: async function* none() {}, isCanonical: () => true },
+      render: {
+        header: (header) => Buffer.from(header).toString(),
+        transactions: ({ block }, first, blockHash) =>
+          JSON.stringify(
+            (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) => ({
+              ...{ transaction, index: first + at, blockHash },
+            })),
+          ),
+      },
+      currentState,
+      metrics: new StreamMetrics(new Registry()),
+      onFault: vi.fn<(error: unknown) => void>(),
+    },
+  );
+  const subscribe = (request: SubscriptionRequest): Results => {
+    const sink = new Results();
+    streams.open(request, '0x1', sink);
+    return sink;
+  };
+  return { streams, subscribe };
+}
+
+it('newHeads: every block that becomes part of the chain, in order', () => {
+  const { streams, subscribe } = start();
+  const heads = subscribe({ kind: 'newHeads' });
+  const one = makeBlock(GENESIS, [1]);
+  const other = makeBlock(GENESIS, [2], 'other');
+  const two = makeBlock(other, [3]);
+  streams.publish(flashblockEvent(GENESIS, one, 0, 1, 'a'));
+  streams.publish(sealed(one));
+  streams.publish({ kind: 'confirmed', removed: [removed(one)], added: [confirmed(other), confirmed(two)] });
+  expect(heads.take()).toEqual([one, other, two].map(({ number, hash }) => ({ number, hash })));
+});
+
+it('newFlashblocks: the block so far with its transactions; transactions one by one, with their logs', () => {
+  const { streams, subscribe } = start();
+  const blocks = subscribe({ kind: 'newFlashblocks' });
+  const hashes = subscribe({ kind: 'newFlashblockTransactions', full: false });
+  const full = subscribe({ kind: 'newFlashblockTransactions', full: true });
+  const [first, second] = [makeBlock(GENESIS, [1]), makeBlock(GENESIS, [1, 4, 2])];
+  streams.publish(flashblockEvent(GENESIS, first, 0, 1, 'a'));
+  streams.publish(flashblockEvent(GENESIS, second, 1, 2, 'a'));
+  const blockHash = `0x${'0'.repeat(64)}`;
+  const transactions = [1, 4, 2].map((transaction, index) => ({ transaction, index, blockHash }));
+  expect(blocks.take()).toEqual([
+    { number: 1, hash: first.hash, transactions: transactions.slice(0, 1), uncles: [] },
+    { number: 1, hash: second.hash, transactions, uncles: [] },
+  ]);
+  expect(hashes.take()).toEqual([1, 4, 2].map((transaction) => hashOf(`transaction ${transaction}`)));
+  const sent = full.take() as {
+    readonly transaction: number;
+    readonly logs: { readonly logIndex: string }[];
+  }[];
+  expect(sent.map(({ logs, ...rest }) => ({ ...rest, logs: logs.map(({ logIndex }) => logIndex) }))).toEqual([
+    { ...transactions[0], logs: ['0x0'] },
+    { ...transactions[1], logs: [] },
+    { ...transactions[2], logs: ['0x1', '0x2'] },
+  ]);
+  // What does not stand on the head cannot be read, and is not told.
+  const stranger = makeBlock({ number: 5, hash: hashOf('five') }, [1]);
+  streams.publish(flashblockEvent({ number: 5, hash: hashOf('five') }, stranger, 0, 1, 'b'));
+  expect([...blocks.take(), ...hashes.take(), ...full.take()]).toEqual([]);
+});
+
+it('stateChanges: what changed of watched accounts, once; what holds now when it is taken back', async () => {
+  const { streams, subscribe } = start(() => empty(9));
+  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+  const both = subscribe({ kind: 'stateChanges', addresses: [ONE, TWO] });
+  const block = makeBlock(GENESIS, [1]);
+  const change = { address: ONE, nonce: 5, balance: '0x3e8', storage: { [slot(1)]: slot(7) } };
+  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'a', changes(ONE, 7)));
+  expect(one.take()).toEqual([change]);
+  streams.publish(sealed(block, changes(ONE, 7)));
+  expect(one.take()).toEqual([]);
+  expect(both.take()).toEqual([change]);
+
+  // Not pre-confirmed, and only of the other.
+  const next = makeBlock(block, [2]);
+  streams.publish(
+    sealed(next, { ...NO_CHANGES, slots: [[fromHex(TWO), fromHex(slot(2)), new Uint8Array()]] }),
+  );
+  expect(one.take()).toEqual([]);
+  expect(both.take()).toEqual([{ address: TWO, storage: { [slot(2)]: slot(0) } }]);
+
+  const pre = makeBlock(next, [1]);
+  streams.publish(flashblockEvent(next, pre, 0, 1, 'b', changes(ONE, 8)));
+  one.take();
+  streams.publish({ kind: 'dropped', from: 3, reason: 'gap', version: undefined });
+  const now = { address: ONE, nonce: 0, balance: '0x0', storage: { [slot(1)]: slot(9) } };
+  await vi.waitFor(() => expect(one.take()).toEqual([now]));
+
+  const other = makeBlock(GENESIS, [1], 'other');
+  streams.publish({ kind: 'confirmed', removed: [removed(next), removed(block)], added: [confirmed(other)] });
+  await vi.waitFor(() => expect(one.take()).toEqual([now]));
+});
+
+it('stateChanges: keeps the order while state is read, and closes when too much would wait', async () => {
+  const { promise, resolve } = Promise.withResolvers<CurrentState>();
+  const { streams, subscribe } = start(() => promise);
+  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+  const publish = (index: number): void => {
+    const block = makeBlock(
+      GENESIS,
+      Array.from({ length: index + 1 }, () => 1),
+    );
+    streams.publish(flashblockEvent(GENESIS, block, index, 1, 'a', changes(ONE, index)));
+  };
+  publish(0);
+  streams.publish({ kind: 'dropped', from: 1, reason: 'gap', version: undefined });
+  publish(0);
+  expect(one.take()).toHaveLength(1);
+  publish(1);
+  expect(one.closedWith).toBe(4009);
+  resolve(empty(3));
+  await vi.waitFor(() => expect(one.results).toHaveLength(2));
+  expect(one.take()).toMatchObject([
+    { storage: { [slot(1)]: slot(3) } },
+    { storage: { [slot(1)]: slot(0) } },
+  ]);
+});
+
+it('stateChanges: closes rather than to leave out what it could not remember', () => {
+  const { streams, subscribe } = start(undefined, { maxRememberedChanges: 1 });
+  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+  const block = makeBlock(GENESIS, [1]);
+  streams.publish(sealed(block, changes(ONE, 1)));
+  expect(one.closedWith).toBeUndefined();
+  streams.publish({
+    kind: 'confirmed',
+    removed: [removed(block)],
+    added: [confirmed(makeBlock(GENESIS, [2]))],
+  });
+  expect(one.closedWith).toBe(4009);
+});
+
+it('closes subscribers when the feed has a gap, and begins anew with the next block', () => {
+  const { streams, subscribe } = start();
+  const logs = subscribe({ kind: 'logs', query: { addresses: [], topics: [] }, from: undefined });
+  streams.publish(sealed(makeBlock({ number: 7, hash: hashOf('seven') }, [1])));
+  expect(logs.closedWith).toBe(4009);
+  expect(logs.take()).toEqual([]);
+});

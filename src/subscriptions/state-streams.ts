@@ -1,0 +1,207 @@
+import type { StateDiff } from '../chain/diff.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { type CurrentState, DISCONTINUED, type Sink } from './interface.ts';
+import type { LedgerStep } from './ledger.ts';
+import { SharedNotification } from './notification.ts';
+import type { StateRequest } from './request.ts';
+import { type AccountChange, changesIn, renderChange } from './state-change.ts';
+
+export interface StateStreamsOptions {
+  readonly undoWindow: number;
+  /** Changed accounts and slots of confirmed blocks that are remembered, in case the blocks are taken off. */
+  readonly maxRememberedChanges: number;
+  /** Events that may wait while state is read. */
+  readonly maxWaitingEvents: number;
+}
+
+export interface StateStreamsModules {
+  readonly currentState: () => Awaitable<CurrentState>;
+  readonly onFault: (error: unknown) => void;
+}
+
+interface StateStream {
+  readonly id: Hex;
+  readonly sink: Sink;
+}
+
+type Changes = ReadonlyMap<Hex, AccountChange>;
+
+/** Subscriptions to what changes of accounts. */
+export class StateStreams {
+  readonly #options: StateStreamsOptions;
+  readonly #modules: StateStreamsModules;
+  readonly #byAddress = new Map<Hex, Set<StateStream>>();
+  /** What watched accounts changed in confirmed blocks; undefined where that was too much to remember. */
+  readonly #told = new Map<number, Changes | undefined>();
+  #remembered = 0;
+  /** The work that events behind it wait for. */
+  #work: Promise<void> | undefined;
+  #waiting = 0;
+
+  constructor(options: StateStreamsOptions, modules: StateStreamsModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /** Begins a subscription; what it gives back ends it. */
+  open({ addresses }: StateRequest, id: Hex, sink: Sink): () => void {
+    const stream: StateStream = { id, sink };
+    for (const address of addresses) {
+      const streams = this.#byAddress.get(address);
+      if (streams === undefined) this.#byAddress.set(address, new Set([stream]));
+      else streams.add(stream);
+    }
+    return () => {
+      for (const address of addresses) {
+        const streams = this.#byAddress.get(address);
+        if (streams?.delete(stream) === true && streams.size === 0) this.#byAddress.delete(address);
+      }
+    };
+  }
+
+  /** Nothing that was told before can be taken back any more. */
+  forget(): void {
+    this.#told.clear();
+    this.#remembered = 0;
+  }
+
+  /** Tells of an event: first what holds now of that which does not stand any more, then what is new. */
+  take({ dropped, risen, added, removed }: LedgerStep): void {
+    if (this.#byAddress.size === 0) {
+      this.forget();
+      return;
+    }
+    const gone = dropped.map(({ outcome }) => this.#changes(outcome.diff));
+    for (const { number } of removed) {
+      if (this.#told.has(number) && this.#told.get(number) === undefined) {
+        this.#discontinue();
+        return;
+      }
+      gone.push(this.#told.get(number) ?? new Map());
+      this.#release(number);
+    }
+    const come: Changes[] = [];
+    for (const { block, wasPreconfirmed } of added) {
+      const changes = this.#changes(block.outcome.diff);
+      if (!wasPreconfirmed) come.push(changes);
+      this.#remember(block.number, changes);
+    }
+    for (const { outcome } of risen) come.push(this.#changes(outcome.diff));
+    if ([...gone, ...come].every(({ size }) => size === 0)) return;
+    this.#enqueue(() => this.#tell(gone, come));
+  }
+
+  #changes(diff: StateDiff): Changes {
+    return changesIn(diff, (address) => this.#byAddress.has(address));
+  }
+
+  #tell(gone: readonly Changes[], come: readonly Changes[]): Awaitable<void> {
+    const touched = union(gone);
+    if (touched.size === 0) return this.#tellAll(come);
+    return this.#read(touched).then((now) => this.#tellAll([now, ...come]));
+  }
+
+  #tellAll(all: readonly Changes[]): void {
+    for (const changes of all) {
+      for (const [address, change] of changes) {
+        const streams = this.#byAddress.get(address);
+        if (streams === undefined) continue;
+        const message = new SharedNotification(renderChange(address, change));
+        for (const { id, sink } of streams) sink.send(message.to(id));
+      }
+    }
+  }
+
+  /** What holds now of all that was touched. */
+  async #read(touched: Changes): Promise<Changes> {
+    const state = await this.#modules.currentState();
+    const now = new Map<Hex, AccountChange>();
+    for (const [address, { account, slots }] of touched) {
+      const values = [...slots.keys()].map(
+        async (slot) => [slot, await state.storageAt(address, slot)] as const,
+      );
+      now.set(address, {
+        account: account === undefined ? undefined : await state.account(address),
+        isWiped: false,
+        slots: new Map(await Promise.all(values)),
+      });
+    }
+    return now;
+  }
+
+  /** Does work in the order it came, at once when nothing is before it. */
+  #enqueue(work: () => Awaitable<void>): void {
+    if (this.#waiting >= this.#options.maxWaitingEvents) {
+      this.#discontinue();
+      return;
+    }
+    try {
+      const done = this.#work === undefined ? work() : this.#work.then(work);
+      if (done instanceof Promise) this.#await(done);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #await(done: Promise<void>): void {
+    this.#waiting++;
+    const work = done
+      .catch((error: unknown) => this.#fail(error))
+      .then(() => {
+        this.#waiting--;
+        if (this.#work === work) this.#work = undefined;
+      });
+    this.#work = work;
+  }
+
+  #fail(error: unknown): void {
+    this.#modules.onFault(error);
+    this.#discontinue();
+  }
+
+  #discontinue(): void {
+    this.forget();
+    const sinks = new Set(
+      [...this.#byAddress.values()].flatMap((streams) => [...streams].map(({ sink }) => sink)),
+    );
+    for (const sink of sinks) sink.close(DISCONTINUED);
+  }
+
+  #remember(number: number, changes: Changes): void {
+    this.#release(number - this.#options.undoWindow);
+    this.#told.set(number, changes);
+    this.#remembered += sizeOf(changes);
+    for (const [old, known] of this.#told) {
+      if (this.#remembered <= this.#options.maxRememberedChanges) return;
+      if (known === undefined) continue;
+      this.#remembered -= sizeOf(known);
+      this.#told.set(old, undefined);
+    }
+  }
+
+  #release(number: number): void {
+    const known = this.#told.get(number);
+    if (known !== undefined) this.#remembered -= sizeOf(known);
+    this.#told.delete(number);
+  }
+}
+
+function sizeOf(changes: Changes): number {
+  let size = 0;
+  for (const { slots } of changes.values()) size += 1 + slots.size;
+  return size;
+}
+
+/** Everything that any of them touched, each once. */
+function union(all: readonly Changes[]): Changes {
+  const touched = new Map<Hex, AccountChange>();
+  for (const [key, change] of all.flatMap((changes) => [...changes])) {
+    const known = touched.get(key);
+    touched.set(key, {
+      account: known?.account ?? change.account,
+      isWiped: false,
+      slots: new Map([...(known?.slots ?? []), ...change.slots]),
+    });
+  }
+  return touched;
+}

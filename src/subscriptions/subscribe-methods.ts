@@ -1,0 +1,72 @@
+import { MethodError } from '../methods/errors.ts';
+import type { Method, MethodContext } from '../methods/method.ts';
+import { InvalidParamsError } from '../primitives/errors.ts';
+import { parseQuantity } from '../primitives/parse.ts';
+import { parseRequest, SUBSCRIPTION_KINDS } from './request.ts';
+import type { SessionRequest } from './session.ts';
+
+/** Requests that came over a connection with subscriptions, by the signal that their methods are given. */
+const requests = new WeakMap<AbortSignal, SessionRequest>();
+
+/** Lets the methods of a request know its session. */
+export function bindRequest(signal: AbortSignal, request: SessionRequest): void {
+  requests.set(signal, request);
+}
+
+function requestOf({ signal }: MethodContext): SessionRequest {
+  const request = requests.get(signal);
+  if (request === undefined)
+    throw new MethodError({ code: 'CALL_FAILED', reason: 'notifications not supported' });
+  return request;
+}
+
+const idSchema = { type: 'string', pattern: '^0x[0-9a-f]+$' };
+
+const ethSubscribe: Method = {
+  name: 'eth_subscribe',
+  summary: 'Subscribes to logs, blocks, flashblocks or state changes. WebSocket only.',
+  rules: ['A10', 'B11'],
+  params: [
+    {
+      name: 'kind',
+      required: true,
+      description: 'What to hear of.',
+      schema: { enum: SUBSCRIPTION_KINDS },
+    },
+    {
+      name: 'options',
+      required: false,
+      description:
+        '`logs`, `pendingLogs`: a filter with `address` and `topics`, and `fromBlock` (with `fromLogIndex`) for ' +
+        'history first. `newFlashblockTransactions`: true for whole transactions. `stateChanges`: addresses.',
+      schema: { oneOf: [{ type: 'object' }, { type: 'boolean' }, { type: 'array' }] },
+    },
+  ],
+  result: { name: 'subscription', description: 'The id that notifications carry.', schema: idSchema },
+  handle(params, context) {
+    const request = requestOf(context);
+    const wanted = parseRequest(params, context, request.session.subscriber.newest);
+    return `"${request.subscribe(context.snapshot, wanted)}"`;
+  },
+};
+
+const ethUnsubscribe: Method = {
+  name: 'eth_unsubscribe',
+  summary: 'Ends a subscription of this connection.',
+  rules: ['B11'],
+  params: [{ name: 'subscription', required: true, description: 'Its id.', schema: idSchema }],
+  result: {
+    name: 'ended',
+    description: 'Always true; an unknown id is an error.',
+    schema: { type: 'boolean' },
+  },
+  handle(params, context) {
+    const request = requestOf(context);
+    const id = params[0];
+    if (typeof id !== 'string') throw new InvalidParamsError('invalid argument 0: expected a string');
+    request.unsubscribe(context.snapshot, parseQuantity(id, 256, 'invalid argument 0'));
+    return 'true';
+  },
+};
+
+export const SUBSCRIPTION_METHODS: readonly Method[] = [ethSubscribe, ethUnsubscribe];
