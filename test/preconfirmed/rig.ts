@@ -1,0 +1,219 @@
+import { join } from 'node:path';
+import type { Hex } from 'viem';
+import { type FollowingNode, follow } from '../following/our-node.ts';
+import type { BlockPlan, BuiltFlashblock } from '../testbed/flashblock-builder.ts';
+import { type BlockFaults, FlashblockProducer } from '../testbed/flashblock-producer.ts';
+import {
+  type FlashblockServer,
+  type FlashblockServerOptions,
+  startFlashblockServer,
+} from '../testbed/flashblock-server.ts';
+import { opChainId, opFunder } from '../testbed/op-genesis.ts';
+import { type OpGeth, startOpGeth } from '../testbed/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../testbed/op-sequencer.ts';
+import { tempDir, until } from '../testbed/process.ts';
+import { request, sendBatch } from '../testbed/rpc-client.ts';
+import { Workload, type WorkloadBlock } from '../testbed/workload.ts';
+
+export interface RigOptions {
+  readonly seed: number;
+  /** One stream each, all of the same builder; their faults are their own. One without faults when left out. */
+  readonly streams?: readonly FlashblockServerOptions[];
+  /** Least time between flashblocks; as fast as op-geth builds when left out. */
+  readonly intervalMs?: number;
+  /** More options of `serve`. */
+  readonly serve?: readonly string[];
+  /** Without our node: for a test of the test. */
+  readonly withoutOurs?: boolean;
+  /** The block that transactions are made for, of a test that makes blocks itself; `rig.tip` when left out. */
+  readonly tip?: () => BlockRef;
+}
+
+/** A pre-confirmed block as far as it was published. */
+export interface PreconfirmedBlock {
+  readonly number: number;
+  readonly index: number;
+  /** Of the block so far; op-geth answers for it. */
+  readonly hash: Hex;
+}
+
+/** What a node that has seen everything so far knows. */
+export interface Moment {
+  readonly head: BlockRef;
+  /** Not sealed yet, lowest first; empty when there is no pre-confirmed state. */
+  readonly stack: readonly PreconfirmedBlock[];
+}
+
+/** Called, and waited for, when something has just happened: nothing else happens meanwhile. */
+export interface RigEvents {
+  published?(built: BuiltFlashblock, moment: Moment): void | Promise<void>;
+  sealed?(block: BlockRef, moment: Moment): void | Promise<void>;
+}
+
+const blocksBefore = 3;
+const actionsBefore = 40;
+
+const traits = {
+  ...{ chainId: opChainId, funder: opFunder },
+  ...{ blobs: false, requests: false, deposits: true, unprotected: true },
+};
+
+async function noncesAt(url: string, addresses: readonly Hex[], block: BlockRef): Promise<readonly number[]> {
+  const calls = addresses.map((address) => ({
+    method: 'eth_getTransactionCount',
+    params: [address, { blockHash: block.hash }],
+  }));
+  return (await sendBatch(url, calls)).map((answer) => {
+    if ('error' in answer) throw new Error(`no nonce: ${answer.error.message}`);
+    return Number(answer.result);
+  });
+}
+
+/** Has the workload's catalogue know what is in a block. */
+async function observe(url: string, { catalogue }: Workload, { hash }: BlockRef): Promise<void> {
+  const [{ transactions }, receipts] = await Promise.all([
+    request<{ transactions: never[] }>(url, 'eth_getBlockByHash', [hash, true]),
+    request<never[]>(url, 'eth_getBlockReceipts', [hash]),
+  ]);
+  catalogue.observe(transactions, receipts);
+}
+
+/**
+ * An OP chain under a random workload, its flashblocks on WebSocket streams, and our node that follows both:
+ *
+ *   oracle (op-geth), which builds -> sealed blocks -> node (op-geth), the upstream -> ours
+ *                                  -> flashblock messages -> servers -> ours
+ *
+ * `rig.block(plan, faults)` makes one block: index 0, then one flashblock for each of `plan.parts`; the block below is
+ * sealed first, or after index 0 with `faults.early`. `rig.workload` makes transactions for `rig.tip`. What has happened
+ * is in `rig.moment`; what happens is told to the events. `rig.ours.url` has all methods, with the errors of
+ * `--compat execution-apis`; `rig.ours.adminUrl` the metrics. The oracle is a node of its own: building
+ * on a block makes op-geth take it for canonical, and on one that is not canonical BLOCKHASH of a call is zero.
+ */
+export class PreconfirmedRig implements AsyncDisposable {
+  /** What our node follows; it knows nothing of a block before that is sealed. */
+  readonly node: OpGeth;
+  /** Answers for the hash of every partial block, with the hashes of all blocks below. */
+  readonly oracle: OpGeth;
+  readonly sequencer: OpSequencer;
+  readonly workload: Workload;
+  readonly servers: readonly FlashblockServer[];
+  readonly #producer: FlashblockProducer;
+  /** May be put in place of others at any time. */
+  events: RigEvents;
+  readonly #resources: AsyncDisposableStack;
+  readonly #stack: PreconfirmedBlock[] = [];
+  #ours: FollowingNode | undefined;
+
+  private constructor(
+    parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers'>,
+    events: RigEvents,
+    resources: AsyncDisposableStack,
+    intervalMs: number | undefined,
+  ) {
+    this.node = parts.node;
+    this.oracle = parts.oracle;
+    this.sequencer = parts.sequencer;
+    this.workload = parts.workload;
+    this.servers = parts.servers;
+    this.events = events;
+    this.#resources = resources;
+    const publish = (built: BuiltFlashblock): Promise<void> => this.#publish(built);
+    const sealed = (block: BlockRef): Promise<void> => this.#seal(block);
+    this.#producer = new FlashblockProducer(this.sequencer, { publish, sealed }, intervalMs);
+  }
+
+  /** A chain with the workload's contracts; our node has its head and listens to all streams. */
+  static async start(options: RigOptions, events: RigEvents = {}): Promise<PreconfirmedRig> {
+    await using starting = new AsyncDisposableStack();
+    const startNode = async (): Promise<OpGeth> => starting.use(await startOpGeth({ archive: true }));
+    const [node, oracle] = await Promise.all([startNode(), startNode()]);
+    const sequencer = await OpSequencer.on(node, oracle, true);
+    let tip = (): BlockRef => sequencer.head;
+    const workload = new Workload(options.seed, traits, (addresses) =>
+      noncesAt(oracle.url, addresses, tip()),
+    );
+    const grow = async (block: WorkloadBlock): Promise<void> =>
+      observe(node.url, workload, await sequencer.seal(block));
+    for await (const block of workload.setup()) await grow(block);
+    // So that there is something of every kind to ask about.
+    for (let left = blocksBefore; left > 0; left -= 1) await grow(await workload.next(actionsBefore));
+    const servers: FlashblockServer[] = [];
+    for (const stream of options.streams ?? [{}])
+      servers.push(starting.use(await startFlashblockServer(stream)));
+    const resources = new AsyncDisposableStack();
+    const rig = new PreconfirmedRig(
+      { node, oracle, sequencer, workload, servers },
+      events,
+      resources,
+      options.intervalMs,
+    );
+    tip = options.tip ?? (() => rig.tip);
+    if (options.withoutOurs !== true) {
+      const data = starting.use(await tempDir('preconfirmed'));
+      rig.#ours = starting.use(await rig.#serve(data.path, options.serve ?? []));
+      await rig.listenedTo();
+    }
+    resources.use(starting.move());
+    return rig;
+  }
+
+  get ours(): FollowingNode {
+    if (this.#ours === undefined) throw new Error('our node was not started');
+    return this.#ours;
+  }
+
+  /** What the next block stands on, sealed or not. */
+  get tip(): BlockRef {
+    return this.#producer.tip;
+  }
+
+  get moment(): Moment {
+    return { head: this.sequencer.head, stack: [...this.#stack] };
+  }
+
+  /** One block in flashblocks. It is sealed when the next one begins, or by `seal`. */
+  block(plan: BlockPlan, faults?: BlockFaults): Promise<void> {
+    return this.#producer.block(plan, faults);
+  }
+
+  seal(): Promise<BlockRef> {
+    return this.#producer.seal();
+  }
+
+  /** Waits until our node listens to every stream. */
+  async listenedTo(): Promise<void> {
+    const isListenedTo = (): true | undefined =>
+      this.servers.every(({ connected }) => connected > 0) ? true : undefined;
+    await until('our node to listen to all streams', isListenedTo);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  async #publish(built: BuiltFlashblock): Promise<void> {
+    const { message, payload } = built;
+    const number = Number(payload.blockNumber);
+    // A rebuild takes the place of what was there.
+    while ((this.#stack.at(-1)?.number ?? -1) >= number) this.#stack.pop();
+    this.#stack.push({ number, index: message.index, hash: payload.blockHash });
+    for (const server of this.servers) server.publish(message);
+    await this.events.published?.(built, this.moment);
+  }
+
+  async #seal(block: BlockRef): Promise<void> {
+    await observe(this.node.url, this.workload, block);
+    while ((this.#stack[0]?.number ?? Number.POSITIVE_INFINITY) <= block.number) this.#stack.shift();
+    await this.events.sealed?.(block, this.moment);
+  }
+
+  #serve(dataDir: string, more: readonly string[]): Promise<FollowingNode> {
+    return follow({
+      dataDir: join(dataDir, 'data'),
+      upstreams: [this.node.ws],
+      rules: this.node.genesisFile,
+      more: [...this.servers.flatMap(({ url }) => ['--flashblocks', url]), ...more],
+    });
+  }
+}

@@ -1,0 +1,176 @@
+// Holds our node's `pending` against op-geth, asked at the hash of the same partial block, after every flashblock of a
+// random workload. The last line is `N passed, N failed`.
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { Random } from '../differential/random.ts';
+import { Checks } from '../following/checks.ts';
+import { metric, total, untilHead } from '../following/our-node.ts';
+import { showDifferences } from '../replica/report.ts';
+import { corpusOf } from '../replica/requests.ts';
+import type { BuiltFlashblock } from '../testbed/flashblock-builder.ts';
+import { type AskOurs, askOurs, Comparison, selfAsker } from './comparison.ts';
+import { planBlock } from './plan.ts';
+import { pendingQuestions, racingQuestions, sealedQuestions } from './questions.ts';
+import { type Moment, PreconfirmedRig } from './rig.ts';
+
+const { values } = parseArgs({
+  options: {
+    flashblocks: { type: 'string', default: '1500' },
+    seed: { type: 'string' },
+    /** Holds op-geth against itself: shows that it has an answer to everything, and what the test itself costs. */
+    self: { type: 'boolean', default: false },
+  },
+});
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const wanted = Number(values.flashblocks);
+/** Batches that are under way while a flashblock arrives. op-geth does not say which state it answers from. */
+const racers = values.self ? 0 : 1;
+const executedBlocks = 'chain_query_executed_blocks_total';
+const misnamedShown = 8;
+const outputShown = 3_000;
+/** The test thinks for as long as it likes between two flashblocks, and others may use the machine. */
+const patient = [
+  ...['--flashblock-silence-ms', '60000', '--preconfirmed-timeout-ms', '20000'],
+  ...['--at-least-wait-ms', '20000'],
+];
+
+/** What was published so far. */
+class Progress {
+  flashblocks = 0;
+  blocks = 0;
+  /** Flashblocks on top of a block that was not sealed yet. */
+  stacked = 0;
+  transactions = 0;
+  largest = 0;
+  readonly began = performance.now();
+
+  count({ message }: BuiltFlashblock, { stack }: Moment): void {
+    const { length } = message.diff.transactions;
+    this.flashblocks += 1;
+    this.blocks += message.index === 0 ? 1 : 0;
+    this.stacked += stack.length > 1 ? 1 : 0;
+    this.transactions += length;
+    this.largest = Math.max(this.largest, length);
+  }
+
+  summary(): string {
+    const seconds = ((performance.now() - this.began) / 1000).toFixed(0);
+    return (
+      `${this.flashblocks} flashblocks of ${this.blocks} blocks with ${this.transactions} transactions ` +
+      `(at most ${this.largest} in one; ${this.stacked} on a block not sealed yet), ${seconds} s`
+    );
+  }
+}
+
+/** Asks everything there is to ask whenever something happens. */
+async function compareAll(rig: PreconfirmedRig, comparison: Comparison, progress: Progress): Promise<void> {
+  const { workload } = rig;
+  const oldest = rig.sequencer.head.number;
+  let step = 0;
+  const compare = async (what: string, moment: Moment, sealed: boolean): Promise<void> => {
+    step += 1;
+    const random = (salt: number): Random => new Random(seed ^ salt, step);
+    comparison.remember(moment);
+    const from = Math.max(oldest, moment.head.number - 1);
+    const racing = Array.from({ length: racers }, (_, at) =>
+      comparison.racing(what, moment, (seen) => racingQuestions(seen, random(0x1000 + at), workload, from)),
+    );
+    const settled = async (): Promise<void> => {
+      const { number, hash } = moment.head;
+      const corpus = corpusOf(workload.catalogue, { first: number, last: number, hashes: [hash], oldest });
+      const newest = moment.stack.at(-1);
+      const atLeast = sealed || newest === undefined ? `${number}` : `${newest.number};${newest.index}`;
+      const questions = sealed
+        ? sealedQuestions(moment, random(0x2000), workload, corpus)
+        : await pendingQuestions(moment, random(0x2000), workload, corpus, oldest);
+      await comparison.settled(what, moment, questions, atLeast);
+    };
+    await Promise.all([...racing, settled()]);
+  };
+  comparison.remember(rig.moment);
+  rig.events = {
+    published: async (built, moment) => {
+      progress.count(built, moment);
+      const { block_number: number } = built.message.metadata;
+      await compare(`--seed ${seed}, block ${number} index ${built.message.index}`, moment, false);
+    },
+    sealed: ({ number }, moment) => compare(`--seed ${seed}, block ${number} sealed`, moment, true),
+  };
+  while (progress.flashblocks < wanted) {
+    const { plan, faults } = await planBlock(seed, progress.blocks, workload);
+    await rig.block(plan, faults);
+    if (progress.blocks % 25 === 0) console.log(`  ${progress.summary()}`);
+  }
+  await rig.seal();
+}
+
+/** What our node itself says about the run: blocks that were pre-confirmed are not executed when they are sealed. */
+async function checkMetrics(
+  rig: PreconfirmedRig,
+  checks: Checks,
+  { blocks }: Progress,
+  executedBefore: number,
+): Promise<void> {
+  const sealed = await metric(rig.ours, 'chain_query_preconfirmed_blocks_total');
+  const promoted = sealed.get('result="equal"') ?? 0;
+  const executed = (await total(rig.ours, executedBlocks)) - executedBefore;
+  const accuracy = await total(rig.ours, 'chain_query_preconfirmation_accuracy');
+  console.log(`  promoted ${promoted} of ${blocks} blocks, executed ${executed} again; accuracy ${accuracy}`);
+  checks.check(
+    'every block is sealed as it was pre-confirmed',
+    promoted === blocks,
+    Object.fromEntries(sealed),
+  );
+  checks.check('no block is executed again', executed === 0, executed);
+  checks.check('the accuracy is 1', accuracy === 1, accuracy);
+}
+
+async function run(checks: Checks): Promise<Comparison['totals']> {
+  const progress = new Progress();
+  const streams = [{ encoding: 'text' }, { encoding: 'brotli' }] as const;
+  await using rig = await PreconfirmedRig.start({
+    ...{ seed, streams, serve: patient, withoutOurs: values.self },
+  });
+  const ask: AskOurs = values.self ? selfAsker(rig.oracle.url, () => rig.moment) : askOurs(rig.ours.url);
+  const comparison = new Comparison(rig.oracle.url, ask);
+  const { totals } = comparison;
+  try {
+    if (values.self) await compareAll(rig, comparison, progress);
+    else {
+      await untilHead(rig.ours, rig.sequencer.head.hash);
+      const executed = await total(rig.ours, executedBlocks);
+      await compareAll(rig, comparison, progress);
+      await checkMetrics(rig, checks, progress, executed);
+    }
+  } catch (error) {
+    const said = values.self ? '' : rig.ours.running.output().slice(-outputShown);
+    checks.check(`--seed ${seed} runs to its end`, false, `${(error as Error).stack}\n${said}`);
+  }
+  console.log(`seed ${seed}: ${progress.summary()}`);
+  return totals;
+}
+
+console.log(`seed ${seed}`);
+const checks = new Checks();
+const totals = await run(checks);
+const { asked, differences, misnamed, missed } = totals;
+showDifferences(differences);
+for (const text of misnamed.slice(0, misnamedShown)) console.log(`  another state than told: ${text}`);
+console.log(
+  `  compared ${asked.call} calls (${totals.results} with a result), ${asked.slot} slots, ${asked.nonce} nonces, ${totals.receipts} receipts in ` +
+    `${asked.receipts} answers, ${totals.logs} logs in ${asked.logs} answers`,
+);
+console.log(
+  `  in ${totals.batches} batches at a known flashblock and ${totals.racing} while it changed ` +
+    `(${totals.overtaken} of the state before)`,
+);
+console.log(
+  `  ${totals.different} differences, ${misnamed.length} of them batches of another state; ` +
+    `${missed} spoilt answers missed`,
+);
+console.log(`  ${totals.paidForData} receipts with an L1 fee, ${totals.paidOperator} with an operator fee`);
+for (const [id, count] of totals.allowed) console.log(`  ${id.padEnd(18)} ${count}`);
+checks.check('L1 and operator fees are paid', totals.paidForData > 0 && totals.paidOperator > 0);
+const failed = checks.failed + totals.different + missed;
+console.log(`${checks.passed + totals.equal} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

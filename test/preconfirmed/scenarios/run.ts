@@ -1,0 +1,216 @@
+// Faults of pre-confirmed streams and of the chain below them, each and in pairs: whatever our node answers meanwhile
+// is exactly the state that it names, as op-geth has it, and it recovers by the next index 0. The last line is
+// `N passed, N failed`; `--seed S --run K` does one run again.
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { Random } from '../../differential/random.ts';
+import { untilHead } from '../../following/our-node.ts';
+import type { BlockRef } from '../../testbed/op-sequencer.ts';
+import { PreconfirmedRig } from '../rig.ts';
+import { Asker, questionsOf } from './asking.ts';
+import { Metrics } from './effects.ts';
+import { Channels, Player } from './player.ts';
+import { type Act, Stage } from './scene.ts';
+import {
+  describe,
+  earlyMs,
+  gapMs,
+  plainAct,
+  type RunScript,
+  scriptOf,
+  silenceMs,
+  streamCount,
+} from './script.ts';
+import { Tally } from './tally.ts';
+import { Truth } from './truth.ts';
+import { Watch, type WatchTotals } from './watch.ts';
+
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '500' }, seed: { type: 'string' }, run: { type: 'string' } },
+});
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const first = values.run === undefined ? 0 : Number(values.run);
+const end = values.run === undefined ? Number(values.runs) : first + 1;
+/** So that there are blocks to take back. */
+const blocksBefore = 4;
+/** How far below the head a run's logs begin; deeper than anything is taken back. */
+const logsBelow = 3;
+const runsShown = 12;
+const problemsShown = 3;
+const outputShown = 3_000;
+const limits = [
+  ...['--flashblock-gap-ms', `${gapMs}`, '--flashblock-early-ms', `${earlyMs}`],
+  ...['--flashblock-silence-ms', `${silenceMs}`, '--preconfirmed-timeout-ms', '5000'],
+];
+
+interface Built {
+  readonly script: RunScript;
+  readonly acts: readonly Act[];
+  readonly recovery: Act;
+}
+
+const tally = new Tally();
+const totals: WatchTotals = {
+  ...{ batches: 0, answers: 0, states: 0, stacked: 0, without: 0, unavailable: 0, missed: 0 },
+};
+let [passed, failed, flashblocks] = [0, 0, 0];
+
+function fail(what: string, script: RunScript | undefined, problems: readonly string[]): void {
+  failed += 1;
+  if (failed > runsShown) return;
+  console.log(`  FAIL --seed ${seed} ${what}`);
+  if (script !== undefined) console.log(`    ${script.kinds.join(' + ')}\n    ${describe(script)}`);
+  for (const problem of problems.slice(0, problemsShown)) console.log(`    ${problem}`);
+  if (problems.length > problemsShown) console.log(`    and ${problems.length - problemsShown} more`);
+}
+
+async function build(stage: Stage, run: number): Promise<Built> {
+  const script = scriptOf(seed, run);
+  const random = new Random(seed ^ 0x1b873593, run);
+  const acts: Act[] = [];
+  for (const act of script.acts) acts.push(await stage.build(act, random));
+  return { script, acts, recovery: await stage.build(plainAct(random), random) };
+}
+
+/** Our node under test, with all that is shown to it and known of it. */
+class Theatre implements Disposable {
+  readonly #rig: PreconfirmedRig;
+  readonly #stage: Stage;
+  readonly #channels: Channels;
+  readonly #truth = new Truth();
+  readonly #askers: readonly [Asker, Asker, Asker];
+  readonly #player: Player;
+  /** Our copy begins here. */
+  readonly #lowest: number;
+
+  constructor(rig: PreconfirmedRig, stage: Stage, channels: Channels) {
+    this.#rig = rig;
+    this.#stage = stage;
+    this.#channels = channels;
+    const { sequencer, ours } = rig;
+    this.#lowest = sequencer.head.number;
+    for (let number = 1; number <= this.#lowest; number += 1)
+      this.#truth.confirm({ block: sequencer.at(number), parent: sequencer.at(number - 1).hash });
+    this.#askers = [new Asker(ours.url), new Asker(ours.url), new Asker(ours.url)];
+    this.#player = new Player({ rig, truth: this.#truth, channels, asker: this.#askers[0] });
+  }
+
+  /** Blocks without faults. */
+  async warmUp(): Promise<void> {
+    const random = new Random(seed, 0);
+    for (let left = blocksBefore; left > 0; left -= 1) {
+      const watch = this.#watch(-left);
+      await this.#player.recover(await this.#stage.build(plainAct(random), random), watch);
+      const problems = await watch.problems();
+      if (problems.length > 0) fail('before any fault', undefined, problems);
+    }
+  }
+
+  async play(run: number, { script, acts, recovery }: Built, before: Metrics): Promise<Metrics> {
+    const player = this.#player;
+    const { published, beats } = player;
+    const [connections, stacked] = [this.#connections, totals.stacked];
+    const random = new Random(seed ^ 0x27d4eb2f, run);
+    const watch = this.#watch(run);
+    const [, ...pollers] = this.#askers;
+    watch.start(pollers);
+    try {
+      for (const act of acts) await player.play(act, watch, random);
+      await player.recover(recovery, watch);
+    } finally {
+      await watch.stop();
+    }
+    const problems = await watch.problems();
+    this.#channels.clear();
+    const after = await Metrics.of(this.#rig.ours);
+    tally.count(script, {
+      ...{ before, after, published: player.published - published, beats: player.beats - beats },
+      ...{ connected: this.#connections - connections, stacked: totals.stacked - stacked },
+    });
+    flashblocks += player.published - published;
+    if (problems.length === 0) passed += 1;
+    else fail(`--run ${run}`, script, problems);
+    return after;
+  }
+
+  [Symbol.dispose](): void {
+    this.#player[Symbol.dispose]();
+    for (const asker of this.#askers) asker[Symbol.dispose]();
+  }
+
+  get #connections(): number {
+    return this.#rig.servers.reduce((sum, { accepted }) => sum + accepted, 0);
+  }
+
+  #watch(run: number): Watch {
+    const { sequencer, workload, oracle } = this.#rig;
+    const { head } = sequencer;
+    const from = Math.max(this.#lowest, head.number - logsBelow);
+    const questions = questionsOf(new Random(seed ^ 0x85ebca6b, run), workload, this.#truth, from);
+    const modules = { oracleUrl: oracle.url, truth: this.#truth, totals };
+    return new Watch(modules, { questions, now: { head, stack: [] } });
+  }
+}
+
+async function all(rig: PreconfirmedRig, stage: Stage, channels: Channels): Promise<void> {
+  using theatre = new Theatre(rig, stage, channels);
+  await theatre.warmUp();
+  // A run by itself has the actions that it had among the others.
+  for (let run = 0; run < first; run += 1)
+    for (let acts = scriptOf(seed, run).acts.length + 1; acts > 0; acts -= 1) await rig.workload.next(0);
+  let metrics = await Metrics.of(rig.ours);
+  let next = build(stage, first);
+  for (let run = first; run < end; run += 1) {
+    const built = await next;
+    // While this one is shown.
+    if (run + 1 < end) next = build(stage, run + 1);
+    // Told when its turn comes.
+    next.catch(() => {});
+    try {
+      metrics = await theatre.play(run, built, metrics);
+    } catch (error) {
+      await next.catch(() => {});
+      fail(`--run ${run}, and it cannot go on`, built.script, [String((error as Error).stack)]);
+      throw error;
+    }
+  }
+  tally.show(metrics);
+  // One run by itself may miss.
+  if (values.run !== undefined) return;
+  for (const kind of tally.withoutEffect) fail(`${kind} never had its effect`, undefined, []);
+}
+
+async function main(): Promise<void> {
+  const channels = new Channels();
+  const streams = Array.from({ length: streamCount }, (_, at) => ({
+    encoding: at === 0 ? ('text' as const) : ('brotli' as const),
+    faults: channels.scriptOf(at),
+  }));
+  let stage: Stage | undefined;
+  const tip = (): BlockRef => {
+    if (stage === undefined) throw new Error('no block is built yet');
+    return stage.tip;
+  };
+  await using rig = await PreconfirmedRig.start({ seed, streams, serve: limits, tip });
+  stage = new Stage(rig.sequencer, rig.workload);
+  const began = performance.now();
+  try {
+    await untilHead(rig.ours, rig.sequencer.head.hash);
+    await all(rig, stage, channels);
+  } catch (error) {
+    const said = rig.ours.running.output().slice(-outputShown);
+    fail('runs to its end', undefined, [`${(error as Error).stack}\n${said}`]);
+  }
+  const seconds = ((performance.now() - began) / 1_000).toFixed(0);
+  console.log(`seed ${seed}: ${passed + failed} runs with ${flashblocks} flashblocks in ${seconds} s`);
+}
+
+console.log(`seed ${seed}`);
+await main();
+console.log(
+  `  ${totals.batches} batches; ${totals.answers} different answers in ${totals.states} states held against op-geth; ` +
+    `${totals.stacked} batches of several pre-confirmed blocks, ${totals.without} of none, ${totals.unavailable} not available`,
+);
+if (totals.missed > 0) fail(`${totals.missed} spoilt answers would have been missed`, undefined, []);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
