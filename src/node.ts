@@ -39,6 +39,11 @@ export async function startNode(
   { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<Node> {
   const follows = options.upstream !== undefined;
+  if (!follows && options.flashblocks !== undefined) {
+    throw new Error(
+      '--flashblocks needs --upstream: flashblocks are executed on the head of a chain that is followed',
+    );
+  }
   if (follows) mkdirSync(options.data, { recursive: true });
   else if (!existsSync(options.data)) {
     throw new Error(`${options.data} does not exist: import a chain first, or follow one with --upstream`);

@@ -38,6 +38,23 @@ const hexText = (digits: number): fc.Arbitrary<string> =>
     maxLength: digits,
   });
 
+const hashOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
+const FLASHBLOCK = JSON.stringify({
+  payload_id: '0x0102030405060708',
+  index: 0,
+  base: {
+    ...{ parent_beacon_block_root: hashOf(1), parent_hash: hashOf(2), prev_randao: hashOf(3) },
+    ...{ fee_recipient: `0x${'4'.repeat(40)}`, block_number: '0x1', gas_limit: '0x1c9c380' },
+    ...{ timestamp: '0x64', extra_data: '0x', base_fee_per_gas: '0x1' },
+  },
+  diff: {
+    ...{ state_root: hashOf(5), receipts_root: hashOf(6), logs_bloom: `0x${'0'.repeat(512)}` },
+    ...{ gas_used: '0x0', block_hash: hashOf(7), withdrawals: [], withdrawals_root: hashOf(8) },
+    transactions: ['0x7e00', '0x02c0'],
+  },
+  metadata: { block_number: 1 },
+});
+
 /** What could come instead of any argument. */
 function nonsense(): fc.Arbitrary<unknown> {
   const { header, block, diffBytes } = outcomes[1] ?? { header: [], block: [], diffBytes: [] };
@@ -54,11 +71,11 @@ function nonsense(): fc.Arbitrary<unknown> {
       .tuple(hexText(32), fc.constantFrom('', 'a', 's', 'c', 'h', 'é', 'x'), hexText(104), fc.nat(140))
       .map(([prefix, kind, digits, end]) => `${prefix}${kind}${digits}`.slice(0, end)),
     fc.uint8Array({ maxLength: 600 }),
+    // A flashblock, and almost one.
+    damaged(Buffer.from(FLASHBLOCK)).map((bytes) => Buffer.from(bytes).toString('latin1')),
     ...[header, block, diffBytes].map((bytes) => damaged(Uint8Array.from(bytes))),
   );
 }
-
-const hashOf = (digit: number): string => `0x${String(digit).repeat(64)}`;
 
 /** Calls with whatever arguments; true if it threw or rejected. */
 async function attempt(target: object, name: string, args: readonly unknown[]): Promise<boolean> {
@@ -72,11 +89,13 @@ async function attempt(target: object, name: string, args: readonly unknown[]): 
   }
 }
 
-const CHAIN_METHODS = [
-  ...['startAtGenesis', 'open', 'apply', 'execute', 'provide', 'revertTo', 'setCommitment'],
-  ...['blockFromJson', 'outcomeFromJson'],
-];
-const VIEW_METHODS = ['nonce', 'storage', 'call', 'callPooled', 'provide'];
+/** Every method, so that no new one is left out. */
+function methodsOf(type: { readonly prototype: object }): readonly string[] {
+  const all = Object.entries(Object.getOwnPropertyDescriptors(type.prototype));
+  return all.flatMap(([name, { value }]) =>
+    typeof value === 'function' && name !== 'constructor' ? [name] : [],
+  );
+}
 
 describe(`the addon (TEST_SEED=${seed})`, () => {
   it('survives nonsense in every argument of every method', async () => {
@@ -84,15 +103,18 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     const view = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
     const answer = view.nonce(`0x${'7'.repeat(40)}`);
     let chain = newChain();
+    const opChain = native.NativeChain.create('op-sepolia', roomyOptions);
     let refused = 0;
     const run = async (method: number, args: readonly unknown[]): Promise<void> => {
       const targets: readonly (readonly [object, string])[] = [
-        ...CHAIN_METHODS.map((name) => [chain, name] as const),
-        ...VIEW_METHODS.map((name) => [view, name] as const),
+        ...methodsOf(native.NativeChain).map((name) => [chain, name] as const),
+        ...methodsOf(native.NativeChain).map((name) => [opChain, name] as const),
+        ...methodsOf(native.NativeView).map((name) => [view, name] as const),
         ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
         ...['readHeader', 'keccak256', 'checkProof', 'presetOf'].map((name) => [native, name] as const),
         [native.NativeChain, 'attach'],
         [native.NativeView, 'open'],
+        [native.NativeView, 'openPreconfirmed'],
       ];
       const [target, name] = targets[method % targets.length] ?? [native, 'readHeader'];
       if (await attempt(target, name, args)) refused++;

@@ -15,6 +15,7 @@ import { type PinnedState, Trial } from './pinned-state.ts';
 import { prestateTrace } from './prestate.ts';
 import { removedBlocks } from './removed-blocks.ts';
 import { restoreHotState } from './restore.ts';
+import { slotsAhead } from './slots-ahead.ts';
 import type { StateReader } from './state-reader.ts';
 
 export interface FollowerOptions {
@@ -58,6 +59,8 @@ export class Follower {
 
   /** Until one was wrong. */
   #usesTraces: boolean;
+  /** Of the newest block. */
+  #timestamp: number | undefined;
   /** The block that did not verify the last time. */
   #suspect: Hex | undefined;
 
@@ -161,8 +164,22 @@ export class Follower {
       outcome: encoded,
     }));
     void publish({ kind: 'confirmed', removed, added });
+    this.#readAhead(outcomes);
     const { number, hash } = blocks.at(-1) ?? base;
     this.#modules.observe({ kind: 'moved', head: { number, hash } });
+  }
+
+  /** Has what the next blocks are sure to need read before they come. */
+  #readAhead(outcomes: readonly EncodedOutcome[]): void {
+    const last = outcomes.at(-1);
+    const before = outcomes.at(-2)?.timestamp ?? this.#timestamp;
+    this.#timestamp = last?.timestamp;
+    // While catching up, the next block is here already.
+    if (last === undefined || before === undefined || outcomes.length > 1) return;
+    const keys = slotsAhead(last, last.timestamp - before);
+    if (keys.length === 0) return;
+    // Whoever needs it and does not find it asks again, and hears why it cannot be had.
+    this.#modules.state.load(keys, last.number, last).catch(() => undefined);
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */

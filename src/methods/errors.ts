@@ -14,6 +14,9 @@ export type MethodErrorType =
   | { readonly code: 'CALL_FAILED'; readonly reason: string }
   | { readonly code: 'TIME_LIMIT'; readonly what: 'call' | 'query'; readonly milliseconds: number }
   | { readonly code: 'CANCELLED' }
-  | { readonly code: 'OVERLOADED' };
+  | { readonly code: 'OVERLOADED' }
+  /** The connection cannot carry what the client subscribes to. */
+  | { readonly code: 'NO_NOTIFICATIONS' }
+  | { readonly code: 'SUBSCRIPTION_REFUSED'; readonly reason: string };
 
 export class MethodError extends CodedError<MethodErrorType> {}

@@ -106,6 +106,11 @@ function describe(type: ErrorType): RpcError {
       return { code: -32000, message: 'request cancelled' };
     case 'OVERLOADED':
       return { code: -32005, message: 'the node is overloaded, try again later', status: 503 };
+    case 'NO_NOTIFICATIONS':
+      // As geth: the method exists, but not over HTTP.
+      return { code: -32601, message: 'notifications not supported' };
+    case 'SUBSCRIPTION_REFUSED':
+      return { code: -32000, message: type.reason };
     case 'RESPONSE_TOO_LARGE':
       return { code: -32003, message: `response too large, at most ${type.maxBytes} bytes` };
     case 'BODY_TOO_LARGE':

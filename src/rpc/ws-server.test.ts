@@ -132,7 +132,9 @@ it('has no subscriptions over plain HTTP', async () => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['logs'] }),
   });
-  expect(await response.json()).toMatchObject({ error: { message: 'notifications not supported' } });
+  expect(await response.json()).toMatchObject({
+    error: { code: -32601, message: 'notifications not supported' },
+  });
 });
 
 it('tells nothing after an unsubscription, and limits subscriptions', async () => {

@@ -111,5 +111,5 @@ export class SessionRequest {
 }
 
 function refusal(reason: string): MethodError {
-  return new MethodError({ code: 'CALL_FAILED', reason });
+  return new MethodError({ code: 'SUBSCRIPTION_REFUSED', reason });
 }

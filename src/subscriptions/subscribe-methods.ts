@@ -15,8 +15,7 @@ export function bindRequest(signal: AbortSignal, request: SessionRequest): void 
 
 function requestOf({ signal }: MethodContext): SessionRequest {
   const request = requests.get(signal);
-  if (request === undefined)
-    throw new MethodError({ code: 'CALL_FAILED', reason: 'notifications not supported' });
+  if (request === undefined) throw new MethodError({ code: 'NO_NOTIFICATIONS' });
   return request;
 }
 

@@ -183,6 +183,13 @@ describe('a node that cannot start says why in one line', () => {
     });
   });
 
+  it('with flashblocks of a chain that it does not follow', async () => {
+    const args = ['--flashblocks', 'ws://127.0.0.1:1', ...off];
+    const { code: exitCode, output } = await runProgram(['serve', '--data', data.path, ...args]);
+    expect(exitCode).toBe(1);
+    expect(output).toMatch(/^chain-query: --flashblocks needs --upstream/);
+  });
+
   it('with an option it does not know', async () => {
     const { code: exitCode, output } = await runProgram(['serve', '--data', data.path, '--thread', '2']);
     expect(exitCode).toBe(2);
