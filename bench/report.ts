@@ -50,6 +50,8 @@ export interface Section {
   readonly name: string;
   readonly facts: readonly string[];
   readonly tables: readonly string[];
+  /** What must not be so on any machine. */
+  readonly failures?: readonly string[];
 }
 
 /** Puts a section into its place in the document; the others, and the text between, stay. */

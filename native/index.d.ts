@@ -121,6 +121,8 @@ export declare class NativeChain {
   extendPreconfirmed(flashblock: string): NativePiece;
   /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. */
   promote(block: Uint8Array): NativePromotion;
+  /** The same for the block with this hash, if that is what was pre-confirmed first: it need not be read anywhere. */
+  promoteSealed(hash: string): NativePromotion;
   /** Forgets pre-confirmed blocks from a number on. */
   dropPreconfirmed(from: number): void;
   /**

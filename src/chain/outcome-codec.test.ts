@@ -189,10 +189,10 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
   it('reads what is written', () => {
     fc.assert(
       fc.property(outcome, (value) => {
-        const bytes = encodeOutcome(value);
-        const { encoded, ...read } = decodeOutcome(bytes);
+        const whole = encodeOutcome(value);
+        const { encoded, ...read } = decodeOutcome(whole);
         expect(read).toEqual(plain(value));
-        expect(encoded).toBe(bytes);
+        expect(encoded).toBe(whole);
       }),
       { seed },
     );

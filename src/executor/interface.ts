@@ -119,8 +119,11 @@ export interface Executor {
   readonly chainId: bigint;
   /** The state after the block with this header. Throws `StateUnavailableError` where it cannot be known. */
   view(header: Uint8Array): StateView;
-  /** A pre-confirmed state, by the version it was published under; undefined once newer ones have taken its place. */
-  preconfirmedView(version: number): StateView | undefined;
+  /**
+   * A pre-confirmed state, by the version it was published under; undefined once newer ones have taken its place. It is
+   * good while `standsOn` is canonical.
+   */
+  preconfirmedView(version: number, standsOn: BlockRef): StateView | undefined;
   /** Executes and verifies a block (RLP) on top of the head and makes it the head of hot state. */
   execute(block: Uint8Array): Promise<Outcome>;
   /** Takes blocks above `number` off hot state. */

@@ -116,14 +116,14 @@ export class NativeExecutor implements Executor {
   }
 
   view(header: Uint8Array): StateView {
-    const open = (): NativeView => native.NativeView.open(this.#chain, header);
-    return new NativeStateView(open(), this.#options, this.#load, open);
+    const reopen = (): NativeView => native.NativeView.open(this.#chain, header);
+    return new NativeStateView(reopen(), this.#options, this.#load, { reopen });
   }
 
-  preconfirmedView(version: number): StateView | undefined {
+  preconfirmedView(version: number, standsOn: BlockRef): StateView | undefined {
     const view = native.NativeView.openPreconfirmed(this.#chain, version);
     // It cannot be opened again: what it stands on has left the chain, or is too old for anybody to ask.
-    return view === null ? undefined : new NativeStateView(view, this.#options, this.#load);
+    return view === null ? undefined : new NativeStateView(view, this.#options, this.#load, { standsOn });
   }
 
   /** Begins at the genesis block with all of its state, and verifies state roots from here on. */
@@ -184,6 +184,12 @@ export class NativeExecutor implements Executor {
       preconfirmed,
       difference: differs === undefined ? undefined : { in: differs, transaction, field },
     };
+  }
+
+  /** The outcome of the block with this hash, which is the head now, if that is what was pre-confirmed. */
+  promoteSealed(hash: Hex): EncodedOutcome | undefined {
+    const { outcome } = asInvalidBlock(() => this.#chain.promoteSealed(hash));
+    return outcome && decodeOutcome(outcome);
   }
 
   /** Forgets pre-confirmed blocks from a number on; returns the version of what is left, if anything is. */

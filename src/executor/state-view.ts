@@ -26,21 +26,26 @@ type Stop = () => Answer | undefined;
 export class NativeStateView implements StateView {
   readonly ref: BlockRef;
   readonly timestamp: number;
-  /** The confirmed block that is read below pre-confirmed changes; without any, the block itself. */
-  readonly #base: BlockRef;
+  /** The block that has to be canonical for an answer: this one, or the one below all that is pre-confirmed. */
+  readonly #standsOn: BlockRef;
   readonly #options: ViewOptions;
   readonly #load: StateLoader;
   /** Opens the block anew once it has left hot state, where that can be done. */
   readonly #reopen: (() => NativeView) | undefined;
   #view: NativeView;
 
-  constructor(view: NativeView, options: ViewOptions, load: StateLoader, reopen?: () => NativeView) {
+  constructor(
+    view: NativeView,
+    options: ViewOptions,
+    load: StateLoader,
+    by: { readonly reopen: () => NativeView } | { readonly standsOn: BlockRef },
+  ) {
     this.#view = view;
     this.#options = options;
     this.#load = load;
-    this.#reopen = reopen;
     this.ref = { number: view.number, hash: view.hash as Hex };
-    this.#base = { number: view.baseNumber, hash: view.baseHash as Hex };
+    this.#reopen = 'reopen' in by ? by.reopen : undefined;
+    this.#standsOn = 'standsOn' in by ? by.standsOn : this.ref;
     this.timestamp = view.timestamp;
   }
 
@@ -133,7 +138,7 @@ export class NativeStateView implements StateView {
   }
 
   async #provide(view: NativeView, missing: string): Promise<void> {
-    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.#base));
+    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.#standsOn));
   }
 }
 

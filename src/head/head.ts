@@ -89,6 +89,9 @@ export class Head {
         this.#swap();
         return this.refresh();
       case 'confirmed':
+        await this.refresh();
+        this.#preconfirmed.settle(this.#marks.head.number);
+        return undefined;
       case 'marked':
         return this.refresh();
     }

@@ -17,6 +17,8 @@ export class PreconfirmedBlock implements BlockLogs {
   readonly hash = NO_HASH;
   readonly timestamp: number;
   readonly parentHash: Hex;
+  /** What it would have as its hash if it were sealed now. */
+  readonly hashSoFar: Hex;
   /** Its last flashblock. */
   readonly index: number;
   readonly payloadId: string;
@@ -33,6 +35,7 @@ export class PreconfirmedBlock implements BlockLogs {
     this.number = outcome.number;
     this.timestamp = outcome.timestamp;
     this.parentHash = outcome.parentHash;
+    this.hashSoFar = outcome.hash;
     this.index = index;
     this.payloadId = payloadId;
     this.#logs = logs;
@@ -127,6 +130,11 @@ export class PreconfirmedChain {
     }
   }
 
+  /** Forgets blocks that are confirmed. */
+  settle(head: number): void {
+    this.#blocks = this.#blocks.filter(({ number }) => number > head);
+  }
+
   /** What of it stands on a head; undefined when nothing does. */
   on({ number, hash }: BlockRef): Pending | undefined {
     const [first, ...others] = this.#blocks.filter((block) => block.number > number);
@@ -136,17 +144,36 @@ export class PreconfirmedChain {
   }
 
   #add(flashblock: PreconfirmedFlashblock): void {
-    const { base, outcome, version } = flashblock;
-    const below = this.#blocks.filter(({ number }) => number > base.number && number < outcome.number);
-    const same = this.#blocks.find(({ number }) => number === outcome.number);
-    const block = flashblock.index === 0 ? PreconfirmedBlock.begin(flashblock) : same?.extended(flashblock);
+    const block = this.#grown(flashblock);
     // Of a block whose beginning nobody told us of: nothing can be said of it before the next one begins.
-    this.#blocks = block === undefined ? below : [...below, block];
-    this.#open(block === undefined ? undefined : version);
+    this.#blocks = block === undefined ? [] : [...this.#below(block), block];
+    this.#open(flashblock.version);
+  }
+
+  #grown(flashblock: PreconfirmedFlashblock): PreconfirmedBlock | undefined {
+    if (flashblock.index === 0) return PreconfirmedBlock.begin(flashblock);
+    return this.#at(flashblock.outcome.number)?.extended(flashblock);
+  }
+
+  /**
+   * The blocks that a block stands on. Whether they are confirmed by now is for the store to say: what it was executed
+   * on may be on its way there.
+   */
+  #below({ number, parentHash }: PreconfirmedBlock): readonly PreconfirmedBlock[] {
+    if (this.#at(number - 1)?.hashSoFar !== parentHash) return [];
+    return this.#blocks.filter((block) => block.number < number);
+  }
+
+  #at(number: number): PreconfirmedBlock | undefined {
+    return this.#blocks.find((block) => block.number === number);
   }
 
   /** A version that is gone has a newer one, which the feed is about to tell of. */
   #open(version: number | undefined): void {
-    this.#view = version === undefined ? undefined : this.#executor.preconfirmedView(version);
+    const [lowest] = this.#blocks;
+    this.#view =
+      version === undefined || lowest === undefined
+        ? undefined
+        : this.#executor.preconfirmedView(version, { number: lowest.number - 1, hash: lowest.parentHash });
   }
 }

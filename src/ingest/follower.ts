@@ -72,6 +72,7 @@ export class Follower {
 
   /** Goes on until the block is part of the copy, or is found to be behind it. */
   async moveTo(target: Head, signal: AbortSignal): Promise<void> {
+    const { blocks } = this.#modules;
     for (;;) {
       signal.throwIfAborted();
       const { lowest, head } = await this.#marks();
@@ -79,11 +80,12 @@ export class Follower {
       if (target.number < lowest.number) return;
       if (target.number <= head.number && (await this.#isCanonical(target))) return;
       if (target.parentHash === head.hash) {
-        await this.#extend(head, [await this.#modules.blocks.byHash(target.hash, { signal })]);
+        const next = this.#promoteSealed(target) ?? (await blocks.byHash(target.hash, { signal }));
+        await this.#extend(head, [next]);
       } else if (target.number > head.number + 1) {
         await this.#catchUp(head, target, signal);
       } else {
-        await this.#switchTo(await this.#modules.blocks.byHash(target.hash, { signal }), signal);
+        await this.#switchTo(await blocks.byHash(target.hash, { signal }), signal);
       }
     }
   }
@@ -132,7 +134,7 @@ export class Follower {
   }
 
   /** Puts blocks on top of `base`, which is the head or becomes it. */
-  async #extend(base: BlockRef, blocks: readonly ReadBlock[]): Promise<void> {
+  async #extend(base: BlockRef, blocks: readonly (ReadBlock | EncodedOutcome)[]): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
     const { head } = await this.#marks();
     const replaces = head.hash !== base.hash;
@@ -147,7 +149,7 @@ export class Follower {
         executor.revertTo(base.number);
         state.readAt(base);
       }
-      for (const block of blocks) outcomes.push(await this.#execute(block));
+      for (const block of blocks) outcomes.push('rlp' in block ? await this.#execute(block) : block);
       const pins = state.waiting();
       await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
       state.written(pins);
@@ -167,6 +169,17 @@ export class Follower {
     this.#readAhead(outcomes);
     const { number, hash } = blocks.at(-1) ?? base;
     this.#modules.observe({ kind: 'moved', head: { number, hash } });
+  }
+
+  /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
+  #promoteSealed(target: BlockRef): EncodedOutcome | undefined {
+    const started = performance.now();
+    const outcome = this.#modules.executor.promoteSealed(target.hash);
+    const transactions = outcome?.receipts.length;
+    if (transactions === undefined) return undefined;
+    const promotion = { outcome, preconfirmed: transactions, difference: undefined };
+    this.#observePromotion(target, promotion, performance.now() - started);
+    return outcome;
   }
 
   /** Has what the next blocks are sure to need read before they come. */

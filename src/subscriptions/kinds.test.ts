@@ -205,6 +205,31 @@ it('stateChanges: keeps the order while state is read, and closes when too much 
   ]);
 });
 
+it('stateChanges: tells with the next event what could not be read, and closes when that goes on', async () => {
+  const taken = (): Promise<never> => Promise.reject(new Error('the block was taken off the chain'));
+  let state: CurrentState = { account: taken, storageAt: taken };
+  const { streams, subscribe } = start(() => state);
+  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+  const block = makeBlock(GENESIS, [1]);
+  const drop = async (): Promise<void> => {
+    streams.publish({ kind: 'dropped', from: 1, reason: 'gap', version: undefined });
+    await new Promise(setImmediate);
+  };
+  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'a', changes(ONE, 7)));
+  await drop();
+  expect(one.take()).toHaveLength(1);
+  state = empty(4);
+  await drop();
+  expect(one.take()).toEqual([{ address: ONE, nonce: 0, balance: '0x0', storage: { [slot(1)]: slot(4) } }]);
+
+  state = { account: taken, storageAt: taken };
+  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'b', changes(ONE, 7)));
+  for (let failed = 0; failed < 3; failed++) await drop();
+  expect(one.closedWith).toBeUndefined();
+  await drop();
+  expect(one.closedWith).toBe(4009);
+});
+
 it('stateChanges: closes rather than to leave out what it could not remember', () => {
   const { streams, subscribe } = start(undefined, { maxRememberedChanges: 1 });
   const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { confirmed, hashOf, makeBlock } from './fixture.ts';
+import { confirmed, flashblockEvent, hashOf, makeBlock } from './fixture.ts';
 import { FeedGapError, Ledger } from './ledger.ts';
 import { messagesOf } from './log-message.ts';
 import type { LogChange } from './log-run.ts';
@@ -84,6 +84,19 @@ it('ignores what led to the head it began with, and refuses what does not contin
   expect(() => ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(four)] })).toThrow(
     FeedGapError,
   );
+});
+
+it('takes nothing back while a block is sealed and not told of, whatever the next one was executed on', () => {
+  const one = makeBlock(GENESIS, [1, 2]);
+  const two = makeBlock(one, [3]);
+  const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
+  ledger.apply(flashblockEvent(GENESIS, one, 0, 2, 'one'));
+  const begun = ledger.apply(flashblockEvent(one, two, 0, 1, 'two')).pending;
+  expect(begun.removed).toEqual([]);
+  expect(begun.added).toHaveLength(1);
+  const sealed = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(one)] });
+  expect(sealed.pending).toEqual({ removed: [], added: [] });
+  expect(ledger.standing.map(({ block }) => block.number)).toEqual([2]);
 });
 
 it('begins anew with the first block of another copy', () => {

@@ -143,13 +143,15 @@ export class Ledger {
   }
 
   #extended(flashblock: PreconfirmedFlashblock): readonly StandingBlock[] {
-    const { base, outcome, index } = flashblock;
+    const { outcome, index } = flashblock;
     const { number, hash } = outcome;
-    const below = this.#told.filter(({ block }) => block.number > base.number && block.number < number);
     const before = this.#told.find(({ block }) => block.number === number);
     const block = index === 0 ? PreconfirmedBlock.begin(flashblock) : before?.block.extended(flashblock);
     // Its beginning was told before this ledger was there: the next block is the first that is known whole.
-    if (block === undefined) return below;
+    if (block === undefined) return [];
+    const parent = this.#told.find((told) => told.block.number === number - 1);
+    const below =
+      parent?.hash === block.parentHash ? this.#told.filter((told) => told.block.number < number) : [];
     const flashblocks = index === 0 ? [flashblock] : [...(before?.flashblocks ?? []), flashblock];
     return [...below, { block, hash, flashblocks }];
   }
@@ -167,7 +169,9 @@ export class Ledger {
     }
     this.#isJoining = false;
     if (removed.length > 0) this.#lineage++;
-    return this.#moved(removed, added);
+    const step = this.#moved(removed, added);
+    this.#told = this.#told.filter(({ block }) => block.number > (this.#tip?.number ?? -1));
+    return step;
   }
 
   /** Works out what stands now, and what that changed. */

@@ -26,6 +26,9 @@ interface StateStream {
 
 type Changes = ReadonlyMap<Hex, AccountChange>;
 
+/** Reads in a row that may fail before the streams are given up. */
+const MAX_FAILED_READS = 3;
+
 /** Subscriptions to what changes of accounts. */
 export class StateStreams {
   readonly #options: StateStreamsOptions;
@@ -34,6 +37,9 @@ export class StateStreams {
   /** What watched accounts changed in confirmed blocks; undefined where that was too much to remember. */
   readonly #told = new Map<number, Changes | undefined>();
   #remembered = 0;
+  /** What could not be read, since blocks below were being taken off: it is told with the next event. */
+  #unread: Changes = new Map();
+  #failedReads = 0;
   /** The work that events behind it wait for. */
   #work: Promise<void> | undefined;
   #waiting = 0;
@@ -63,6 +69,8 @@ export class StateStreams {
   forget(): void {
     this.#told.clear();
     this.#remembered = 0;
+    this.#unread = new Map();
+    this.#failedReads = 0;
   }
 
   /** Tells of an event: first what holds now of that which does not stand any more, then what is new. */
@@ -87,7 +95,7 @@ export class StateStreams {
       this.#remember(block.number, changes);
     }
     for (const { outcome } of risen) come.push(this.#changes(outcome.diff));
-    if ([...gone, ...come].every(({ size }) => size === 0)) return;
+    if (this.#unread.size === 0 && [...gone, ...come].every(({ size }) => size === 0)) return;
     this.#enqueue(() => this.#tell(gone, come));
   }
 
@@ -96,9 +104,21 @@ export class StateStreams {
   }
 
   #tell(gone: readonly Changes[], come: readonly Changes[]): Awaitable<void> {
-    const touched = union(gone);
+    const touched = union([this.#unread, ...gone]);
     if (touched.size === 0) return this.#tellAll(come);
-    return this.#read(touched).then((now) => this.#tellAll([now, ...come]));
+    return this.#read(touched).then(
+      (now) => {
+        this.#unread = new Map();
+        this.#failedReads = 0;
+        this.#tellAll([now, ...come]);
+      },
+      (error: unknown) => {
+        this.#failedReads++;
+        if (this.#failedReads > MAX_FAILED_READS) throw error;
+        this.#unread = touched;
+        this.#tellAll(come);
+      },
+    );
   }
 
   #tellAll(all: readonly Changes[]): void {
@@ -120,11 +140,12 @@ export class StateStreams {
       const values = [...slots.keys()].map(
         async (slot) => [slot, await state.storageAt(address, slot)] as const,
       );
-      now.set(address, {
-        account: account === undefined ? undefined : await state.account(address),
-        isWiped: false,
-        slots: new Map(await Promise.all(values)),
-      });
+      // Together: a read that fails while another is waited for would end the thread.
+      const [info, ...entries] = await Promise.all([
+        account === undefined ? undefined : state.account(address),
+        ...values,
+      ]);
+      now.set(address, { account: info, isWiped: false, slots: new Map(entries) });
     }
     return now;
   }

@@ -45,6 +45,28 @@ fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+impl From<Promotion> for NativePromotion {
+    fn from(Promotion { preconfirmed, difference, result }: Promotion) -> Self {
+        let (differs, transaction, field) = match difference {
+            None => (None, None, None),
+            Some(Difference::Transaction(index)) => (Some("transaction"), Some(narrow(index)), None),
+            Some(Difference::Context(field)) => (Some("context"), None, Some(field.into())),
+            Some(Difference::Results(field)) => (Some("results"), None, Some(field.into())),
+        };
+        let preconfirmed = Some(narrow(preconfirmed));
+        let differs = differs.map(String::from);
+        let known = Self { differs, transaction, field, preconfirmed, ..Default::default() };
+        match result {
+            Promoted::Done(outcome) => Self { outcome: Some(outcome.encode().into()), ..known },
+            // It is not decided yet.
+            Promoted::Missing(missing) => {
+                Self { missing: Some(missing.encode()), preconfirmed, ..Default::default() }
+            }
+            Promoted::No => known,
+        }
+    }
+}
+
 #[napi]
 impl NativeChain {
     /// Executes a flashblock (JSON, the whole message) on the one before it and shows it to `openPreconfirmed`.
@@ -69,27 +91,14 @@ impl NativeChain {
     /// Makes a sealed block (RLP) the head: as far as it is as it was pre-confirmed, without executing it again.
     #[napi(catch_unwind)]
     pub fn promote(&self, block: &[u8]) -> napi::Result<NativePromotion> {
-        let Some(Promotion { preconfirmed, difference, result }) = self.inner.promote(block).map_err(error)?
-        else {
-            return Ok(NativePromotion::default());
-        };
-        let (differs, transaction, field) = match difference {
-            None => (None, None, None),
-            Some(Difference::Transaction(index)) => (Some("transaction"), Some(narrow(index)), None),
-            Some(Difference::Context(field)) => (Some("context"), None, Some(field.into())),
-            Some(Difference::Results(field)) => (Some("results"), None, Some(field.into())),
-        };
-        let preconfirmed = Some(narrow(preconfirmed));
-        let differs = differs.map(String::from);
-        let known = NativePromotion { differs, transaction, field, preconfirmed, ..Default::default() };
-        Ok(match result {
-            Promoted::Done(outcome) => NativePromotion { outcome: Some(outcome.encode().into()), ..known },
-            // It is not decided yet.
-            Promoted::Missing(missing) => {
-                NativePromotion { missing: Some(missing.encode()), preconfirmed, ..Default::default() }
-            }
-            Promoted::No => known,
-        })
+        Ok(self.inner.promote(block).map_err(error)?.map(Into::into).unwrap_or_default())
+    }
+
+    /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere.
+    #[napi(catch_unwind)]
+    pub fn promote_sealed(&self, hash: String) -> napi::Result<NativePromotion> {
+        let hash = hash.parse().map_err(|why| malformed(format!("block hash: {why}")))?;
+        Ok(self.inner.promote_sealed(hash).map_err(error)?.map(Into::into).unwrap_or_default())
     }
 
     /// Forgets pre-confirmed blocks from a number on.

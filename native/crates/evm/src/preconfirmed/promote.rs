@@ -7,14 +7,14 @@ use super::run::{self, Run};
 use crate::block::check_state;
 use crate::chain::{Chain, read_header};
 use crate::diff::Diff;
-use crate::error::Error;
+use crate::error::{Error, malformed};
 use crate::key::Missing;
 use crate::loaded::Task;
 use crate::outcome::{Outcome, ReceiptRecord};
 use crate::verify::{check_contents, decode, recover};
 use crate::view::View;
-use alloy_consensus::{Block, Header};
-use alloy_eips::eip2718::Encodable2718;
+use alloy_consensus::{Block, BlockBody, Header};
+use alloy_eips::eip2718::{Decodable2718, Encodable2718};
 use alloy_primitives::{B256, Bloom, Bytes};
 use op_alloy_consensus::OpTxEnvelope;
 use std::sync::Arc;
@@ -110,6 +110,16 @@ impl Chain {
         promotion(difference, Promoted::Done(Box::new(outcome)))
     }
 
+    /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
+    /// has to be asked for them. `None` if another block, or none, is pre-confirmed there.
+    pub fn promote_sealed(self: &Arc<Self>, hash: B256) -> Result<Option<Promotion>, Error> {
+        let block = match self.preconfirmed().lock().blocks.first() {
+            Some(first) if first.hash == hash => first.encode()?,
+            _ => return Ok(None),
+        };
+        self.promote(&block)
+    }
+
     /// Executes what a sealed block has beyond the first `count` pieces of its pre-confirmed version.
     fn resume(
         self: &Arc<Self>,
@@ -164,6 +174,15 @@ impl Chain {
 }
 
 impl Layer {
+    /// RLP of the block so far.
+    fn encode(&self) -> Result<Vec<u8>, Error> {
+        let transactions = self.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
+        let transactions: Vec<_> =
+            transactions.collect::<Result<_, _>>().map_err(|why| malformed("flashblock", why))?;
+        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
+        Ok(alloy_rlp::encode(Block { header: self.header.clone(), body }))
+    }
+
     fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
         let (ours, theirs) = (&self.transactions, &sealed.body.transactions);
         let differs = |index: &usize| match (ours.get(*index), theirs.get(*index)) {
