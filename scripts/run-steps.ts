@@ -46,9 +46,14 @@ const LONG: readonly Step[] = [
   { name: 'crash', command: 'npm run -s test:crash', tests: true },
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
   { name: 'following', command: 'npm run -s test:following -- --seed 20261115 --full', tests: true },
+  { name: 'preconfirmed', command: 'npm run -s test:preconfirmed -- --seed 20261115', tests: true },
+  { name: 'faults', command: 'npm run -s test:preconfirmed-faults -- --seed 20261115', tests: true },
+  { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
   { name: 'execution', command: 'npm run -s bench -- --part execution --quick', tests: true },
+  { name: 'freshness', command: 'npm run -s bench -- --part preconfirmed --quick', tests: true },
+  { name: 'websocket', command: 'npm run -s bench -- --part websocket --quick', tests: true },
 ];
 const PLANS: Readonly<Record<string, readonly Step[]>> = {
   check: CHECK,

@@ -21,6 +21,7 @@ mod key;
 mod loaded;
 mod meter;
 mod outcome;
+mod parallel;
 mod pool;
 mod preconfirmed;
 mod preset;

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, malformed};
 use crate::outcome::{Extra, ReceiptRecord, Status};
+use crate::parallel;
 use crate::spec::ChainSpec;
 use crate::transaction::{StackReceipt, StackTransaction, blob_extras, signatures_are_canonical};
 use alloy_consensus::transaction::Recovered;
@@ -62,13 +63,13 @@ pub(crate) fn recover<T: StackTransaction>(
     first: usize,
 ) -> Result<Vec<Sent<T>>, Error> {
     let canonical = signatures_are_canonical(spec, block.header.number);
-    let list = block.body.transactions.iter().enumerate().skip(first).map(|(index, tx)| {
+    parallel::map(block.body.transactions.get(first..).unwrap_or_default(), |index, tx| {
+        let index = first + index;
         let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
         let signer = signer
             .map_err(|why| invalid(&block.header, format!("transaction {index} has no valid signature: {why}")))?;
         Ok(WithEncoded::new(tx.encoded_2718().into(), Recovered::new_unchecked(T::clone(tx), signer)))
-    });
-    list.collect()
+    })
 }
 
 /// The receipts root and the bloom of all receipts.

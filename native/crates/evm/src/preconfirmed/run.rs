@@ -6,6 +6,7 @@ use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::key::Missing;
 use crate::outcome::ReceiptRecord;
+use crate::parallel;
 use crate::preconfirmed::changes::PieceChanges;
 use crate::spec::ChainSpec;
 use crate::transaction::{StackReceipt, l1_extras, signatures_are_canonical};
@@ -54,7 +55,7 @@ pub(crate) fn recover(
     raw: &[Bytes],
 ) -> Result<Vec<Sent<OpTxEnvelope>>, Error> {
     let canonical = signatures_are_canonical(spec, header.number);
-    let list = raw.iter().enumerate().map(|(index, bytes)| {
+    parallel::map(raw, |index, bytes| {
         let index = first + index;
         let tx = OpTxEnvelope::decode_2718_exact(bytes)
             .map_err(|why| malformed("flashblock", format!("transaction {index}: {why}")))?;
@@ -65,8 +66,7 @@ pub(crate) fn recover(
         let signer = signer
             .map_err(|why| invalid(header, &format!("transaction {index} has no valid signature: {why}")))?;
         Ok(WithEncoded::new(bytes.clone(), Recovered::new_unchecked(tx, signer)))
-    });
-    list.collect()
+    })
 }
 
 /// Runs new transactions on `view`: the state after the piece before, or for the first piece after the parent block.
