@@ -15,7 +15,7 @@ const partsPerBlock = 9;
 const clientCount = 2_000;
 /** Of many narrow filters and a few that let everything through, as clients of a node are. */
 const shares = { address: 0.45, topics: 0.5, none: 0.05 };
-/** Five flashblocks late is a failure on any machine. */
+/** Seconds late is a failure on any machine. */
 const grossMs = 5_000;
 
 /** Each token pays two of twenty holders, so that every filter has matches in every flashblock. */

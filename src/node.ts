@@ -76,7 +76,7 @@ export async function startNode(
       const own = sequence;
       const shared = sharedItem(item);
       for (const thread of threads) thread.feed(own, shared);
-      await appliedEverywhere(new Int32Array(progress), own);
+      await appliedEverywhere(new Int32Array(progress), own, () => isDraining);
     };
     const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
     cleanups.push(() => copy.close());

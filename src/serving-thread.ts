@@ -122,12 +122,7 @@ async function serve({
     servers.push(server);
     bound[listener] = { host: endpoint.host, port: server.address.port };
   }
-  const close = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => server.close()));
-    await store.close();
-    port.close();
-  };
-  const follower = new FeedFollower(new Progress(progress, place), {
+  const feed = new FeedFollower(new Progress(progress, place), {
     apply: (event) => head.apply(event),
     publish: (event) => streams.publish(event),
     // A thread that has lost the feed must not go on answering: with it the whole node ends.
@@ -136,6 +131,11 @@ async function serve({
         throw error;
       }),
   });
+  const close = async (): Promise<void> => {
+    await Promise.all([feed.stop(), ...servers.map((server) => server.close())]);
+    await store.close();
+    port.close();
+  };
   port.on('message', (order: ThreadOrder) => {
     switch (order.kind) {
       case 'close':
@@ -143,7 +143,7 @@ async function serve({
       case 'metrics':
         return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
       case 'feed':
-        return follower.take(order.sequence, order.item);
+        return feed.take(order.sequence, order.item);
       case 'loaded':
       case 'unavailable':
         return state.hear(order);

@@ -75,6 +75,21 @@ describe('the feed of serving threads', () => {
     expect(seen).toEqual(['has 1', 'tells 1', 'has 2', 'tells 2']);
   });
 
+  it('takes no more once it is stopped, and waits for nobody', async () => {
+    const memory = newProgress(2);
+    const { follower, seen, go } = thread(memory, 0);
+    follower.take(1, drop(1));
+    await settle();
+    const stopped = follower.stop();
+    follower.take(2, drop(2));
+    go();
+    await stopped;
+    await settle();
+    expect(seen[0]).toBe('has 1');
+    expect(seen).not.toContain('has 2');
+    await Promise.race([new Progress(memory, 0).everywhere(9, () => true), settle()]);
+  });
+
   it('says when an event could not be taken', async () => {
     const seen: unknown[] = [];
     const follower = new FeedFollower(new Progress(newProgress(1), 0), {

@@ -16,14 +16,22 @@ export class FeedFollower {
   readonly #modules: FeedFollowerModules;
   #applied: Promise<unknown> = Promise.resolve();
   #published: Promise<unknown> = Promise.resolve();
+  #stopped = false;
 
   constructor(progress: Pick<Progress, 'applied' | 'everywhere'>, modules: FeedFollowerModules) {
     this.#progress = progress;
     this.#modules = modules;
   }
 
+  /** Takes no more; resolves once what was taken is applied. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#applied;
+  }
+
   /** Takes the next item. */
   take(sequence: number, item: FeedItem): void {
+    if (this.#stopped) return;
     const { apply, publish, onFailure } = this.#modules;
     const event = this.#applied.then(async () => {
       const read = readItem(item);
@@ -34,8 +42,8 @@ export class FeedFollower {
     this.#applied = event.catch(onFailure);
     this.#published = Promise.all([event, this.#published])
       .then(async ([read]) => {
-        await this.#progress.everywhere(sequence);
-        publish(read);
+        await this.#progress.everywhere(sequence, () => this.#stopped);
+        if (!this.#stopped) publish(read);
       })
       .catch(onFailure);
   }

@@ -25,19 +25,20 @@ export class Progress {
     Atomics.notify(this.#applied, this.#place);
   }
 
-  /** Resolves once every thread can. */
-  everywhere(sequence: number): Promise<void> {
-    return appliedEverywhere(this.#applied, sequence);
+  /** Resolves once every thread can, or nobody cares any more. */
+  everywhere(sequence: number, isOver: () => boolean): Promise<void> {
+    return appliedEverywhere(this.#applied, sequence, isOver);
   }
 }
 
-/** Resolves once every thread can answer from an item. */
+/** Resolves once every thread can answer from an item, or it is over: threads that have ended answer nothing. */
 export async function appliedEverywhere(
   applied: Int32Array<SharedArrayBuffer>,
   sequence: number,
+  isOver: () => boolean,
 ): Promise<void> {
   for (let place = 0; place < applied.length; place++) {
-    for (;;) {
+    while (!isOver()) {
       const at = Atomics.load(applied, place);
       if (((at - sequence) | 0) >= 0) break;
       const { async, value } = Atomics.waitAsync(applied, place, at, LOOK_AGAIN_MS);
