@@ -1,0 +1,262 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Hex } from 'viem';
+import { Random } from '../differential/random.ts';
+import { type FollowingNode, untilHead, whereItListens } from '../following/our-node.ts';
+import { nonceQuestion } from '../preconfirmed/questions.ts';
+import { type Moment, PreconfirmedRig } from '../preconfirmed/rig.ts';
+import { Asker } from '../preconfirmed/scenarios/asking.ts';
+import { Channels, Player } from '../preconfirmed/scenarios/player.ts';
+import { type Act, Stage } from '../preconfirmed/scenarios/scene.ts';
+import {
+  type ActScript,
+  earlyMs,
+  gapMs,
+  type Kind,
+  plainAct,
+  scriptOf,
+  streamCount,
+} from '../preconfirmed/scenarios/script.ts';
+import { Truth } from '../preconfirmed/scenarios/truth.ts';
+import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
+import { startProgram } from '../scenarios/serving.ts';
+import { boundAddresses } from '../testbed/node.ts';
+import type { BlockRef } from '../testbed/op-sequencer.ts';
+import { tempDir } from '../testbed/process.ts';
+
+/** Our node with a public and a dedicated listener, both on all serving threads. */
+export interface ServedNode extends FollowingNode {
+  readonly publicUrl: string;
+}
+
+/** What a run is made of. */
+export interface Scene {
+  readonly kinds: readonly Kind[];
+  readonly acts: readonly Act[];
+  /** A block without faults, after which our node shows all there is. */
+  readonly recovery: Act;
+}
+
+const silenceMs = 800;
+/** Final blocks are so far below the head; nothing takes back as many. */
+const finalBelow = 6;
+/** Has no factor in common with the number of faults and pairs of faults. */
+const stride = 37;
+/** So many more runs end with a reorganisation. */
+const undoneShare = 0.15;
+/** So that there are blocks to take back. */
+const blocksBefore = 4;
+const threads = 2;
+
+const limits = (queueBytes: number): readonly string[] => [
+  ...['--flashblock-gap-ms', `${gapMs}`, '--flashblock-early-ms', `${earlyMs}`],
+  ...['--flashblock-silence-ms', `${silenceMs}`, '--preconfirmed-timeout-ms', '5000'],
+  ...['--at-least-wait-ms', '10000', '--ws-queue-bytes', `${queueBytes}`],
+  // So that resuming takes several steps, and all logs of a run are one answer.
+  ...['--resume-blocks', '7', '--dedicated-logs-results', '1000000'],
+];
+
+async function serve(rig: PreconfirmedRig, dataDir: string, queueBytes: number): Promise<ServedNode> {
+  const portFile = join(dataDir, 'ports.json');
+  const any = '127.0.0.1:0';
+  const running = startProgram([
+    ...['serve', '--data', join(dataDir, 'data'), '--chain', rig.node.genesisFile],
+    ...['--listen-port-file', portFile, '--public', any, '--dedicated', any, '--admin', any],
+    ...['--threads', `${threads}`, '--upstream-poll-ms', '50', '--upstream', rig.node.ws],
+    ...rig.servers.flatMap(({ url }) => ['--flashblocks', url]),
+    ...limits(queueBytes),
+  ]);
+  try {
+    const addresses = await boundAddresses(running, portFile);
+    return { ...whereItListens(running, addresses), publicUrl: `http://${addresses['public']}` };
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+}
+
+/** A chain with flashblocks, faults and reorganisations, shown to our node; the faults are those of test/preconfirmed. */
+export class Show implements AsyncDisposable {
+  readonly rig: PreconfirmedRig;
+  readonly node: ServedNode;
+  /** Our copy begins here. */
+  readonly lowest: number;
+  readonly happened = new Map<Kind, number>();
+  blocks = 0;
+  flashblocks = 0;
+  readonly problems: string[] = [];
+  readonly #seed: number;
+  readonly #stage: Stage;
+  readonly #channels: Channels;
+  readonly #truth = new Truth();
+  readonly #player: Player;
+  readonly #asker: Asker;
+  readonly #resources: AsyncDisposableStack;
+  readonly #totals: WatchTotals = {
+    ...{ batches: 0, answers: 0, states: 0, stacked: 0, without: 0, unavailable: 0, missed: 0 },
+  };
+
+  private constructor(
+    seed: number,
+    parts: { rig: PreconfirmedRig; node: ServedNode; stage: Stage; channels: Channels },
+    resources: AsyncDisposableStack,
+  ) {
+    this.#seed = seed;
+    this.rig = parts.rig;
+    this.node = parts.node;
+    this.#stage = parts.stage;
+    this.#channels = parts.channels;
+    this.#resources = resources;
+    const { sequencer } = parts.rig;
+    this.lowest = sequencer.head.number;
+    for (let number = 1; number <= this.lowest; number += 1)
+      this.#truth.confirm({ block: sequencer.at(number), parent: sequencer.at(number - 1).hash });
+    this.#asker = resources.use(new Asker(parts.node.url));
+    const { rig, channels } = parts;
+    this.#player = resources.use(new Player({ rig, channels, truth: this.#truth, asker: this.#asker }));
+  }
+
+  static async start(seed: number, queueBytes: number): Promise<Show> {
+    await using starting = new AsyncDisposableStack();
+    const channels = new Channels();
+    const streams = Array.from({ length: streamCount }, (_, at) => ({
+      encoding: at === 0 ? ('text' as const) : ('brotli' as const),
+      faults: channels.scriptOf(at),
+    }));
+    let stage: Stage | undefined;
+    const tip = (): BlockRef => {
+      if (stage === undefined) throw new Error('no block is built yet');
+      return stage.tip;
+    };
+    const rig = starting.use(await PreconfirmedRig.start({ seed, streams, withoutOurs: true, tip }));
+    await rig.sequencer.setFinalized(rig.sequencer.head.number);
+    const data = starting.use(await tempDir('subscriptions'));
+    const node = starting.use(await serve(rig, data.path, queueBytes));
+    await rig.listenedTo();
+    await untilHead(node, rig.sequencer.head.hash);
+    stage = new Stage(rig.sequencer, rig.workload);
+    const resources = new AsyncDisposableStack();
+    const show = new Show(seed, { rig, node, stage, channels }, resources);
+    resources.use(starting.move());
+    return show;
+  }
+
+  /** Blocks without faults, each shown whole. */
+  async warmUp(): Promise<void> {
+    for (let left = blocksBefore; left > 0; left -= 1) await this.plain(left);
+  }
+
+  /** One block without faults. */
+  async plain(at: number): Promise<Act> {
+    const random = new Random(this.#seed ^ 0x3c6ef372, at);
+    const act = await this.#build(plainAct(random), random);
+    await this.#watched((watch) => this.#recover(act, watch));
+    return act;
+  }
+
+  /** Builds a run ahead of its turn. */
+  async prepare(run: number): Promise<Scene> {
+    const random = new Random(this.#seed ^ 0x1b873593, run);
+    // Each fault and each pair comes once in so many runs, in another order than there.
+    const { kinds, acts: scripts } = scriptOf(this.#seed, run * stride);
+    const isUndone = random.chance(undoneShare) && !scripts.some(({ orphan }) => orphan);
+    const acts: Act[] = [];
+    for (const [at, script] of scripts.entries()) {
+      const isLast = at === scripts.length - 1;
+      const end = isUndone && isLast ? ({ depth: 1, length: 1 } as const) : script.end;
+      acts.push(await this.#build({ ...script, end }, random));
+    }
+    const isReorganised = isUndone && !kinds.includes('reorganise');
+    return {
+      kinds: isReorganised ? [...kinds, 'reorganise'] : kinds,
+      acts,
+      recovery: await this.#build(plainAct(random), random),
+    };
+  }
+
+  /** Shows a run; before each act `between` is called. */
+  async play(run: number, { kinds, acts, recovery }: Scene, between: () => void): Promise<void> {
+    const random = new Random(this.#seed ^ 0x27d4eb2f, run);
+    for (const kind of kinds) this.happened.set(kind, (this.happened.get(kind) ?? 0) + 1);
+    await this.#watched(async (watch) => {
+      for (const act of acts) {
+        between();
+        this.#note(act);
+        await this.#player.play(act, watch, random);
+      }
+      await this.#recover(recovery, watch);
+    });
+    this.#channels.clear();
+    const { sequencer } = this.rig;
+    await sequencer.setFinalized(Math.max(this.lowest, sequencer.head.number - finalBelow));
+  }
+
+  /** What our node has now, by its own word; nothing may be under way. */
+  async moment(): Promise<Moment> {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}';
+    const { named } = await this.#asker.ask(body);
+    const candidates = this.#truth.candidates(named);
+    if (typeof candidates === 'string') throw new Error(`${JSON.stringify(named)}: ${candidates}`);
+    const candidate = candidates.at(-1);
+    if (candidate === undefined) throw new Error(`no such state: ${JSON.stringify(named)}`);
+    return candidate.moment;
+  }
+
+  /** Hashes of the confirmed chain, ascending. */
+  chain(head: BlockRef, from: number): readonly Hex[] {
+    return this.#truth.chain(head, from);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  #build(script: ActScript, random: Random): Promise<Act> {
+    return this.#stage.build(livelier(script, random), random);
+  }
+
+  async #recover(act: Act, watch: Watch): Promise<void> {
+    this.#note(act);
+    await this.#player.recover(act, watch);
+  }
+
+  #note({ attempts }: Act): void {
+    this.blocks += 1;
+    for (const attempt of attempts) this.flashblocks += attempt.length;
+  }
+
+  /** Our node must show what is whole: the rest of its answers is held against op-geth elsewhere. */
+  async #watched(work: (watch: Watch) => Promise<void>): Promise<void> {
+    const { rig } = this;
+    const [sender] = rig.workload.senders;
+    if (sender === undefined) throw new Error('nobody sends');
+    const watch = new Watch(
+      { oracleUrl: rig.oracle.url, truth: this.#truth, totals: this.#totals },
+      {
+        questions: (moment) => [nonceQuestion({ tag: 'pending', moment }, sender.address)],
+        now: { head: rig.sequencer.head, stack: [] },
+      },
+    );
+    await work(watch);
+    this.problems.push(...(await watch.problems()));
+  }
+}
+
+/** Memory of our node, without the pages of its store's file. */
+export async function memoryOf({ running }: ServedNode): Promise<number> {
+  const status = await readFile(`/proc/${running.pid}/status`, 'utf8');
+  const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(status) ?? [];
+  if (kilobytes === undefined) throw new Error(`no memory in ${status}`);
+  return Number(kilobytes) * 1_024;
+}
+
+/** With more logs, and deeper reorganisations. */
+function livelier(script: ActScript, random: Random): ActScript {
+  const depth = random.between(1, 3);
+  const length = random.between(Math.max(1, depth - 1), depth + 1);
+  return {
+    ...script,
+    actions: random.between(12, 36),
+    end: typeof script.end === 'string' ? script.end : { depth, length },
+  };
+}
