@@ -2,6 +2,7 @@ import { type FakeCall, FakeChain } from '../head/fixture.ts';
 import type { Head } from '../head/head.ts';
 import { testSettings } from '../methods/fixture.ts';
 import { createMethods } from '../methods/registry.ts';
+import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
 import { Dispatcher, type DispatcherModules, type DispatcherOptions } from './dispatcher.ts';
 import type { ResponseBody } from './framing.ts';
 
@@ -28,7 +29,7 @@ export function dispatcherOf(
       forbidden: new Set(),
       ...options,
     },
-    { head, methods: createMethods('0.0.0-test', []), ...modules },
+    { head, methods: createMethods('0.0.0-test', SUBSCRIPTION_METHODS), ...modules },
   );
 }
 
