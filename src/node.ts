@@ -4,7 +4,6 @@ import { createServer, type Server } from 'node:net';
 import { Gauge, type Registry } from 'prom-client';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
-import { sharedItem } from './feed/codec.ts';
 import type { PublishToFeed } from './feed/interface.ts';
 import { appliedEverywhere, newProgress } from './feed/progress.ts';
 import type { ChainCopy } from './ingest/chain-copy.ts';
@@ -74,8 +73,7 @@ export async function startNode(
       if (threads.length === 0) return;
       sequence++;
       const own = sequence;
-      const shared = sharedItem(item);
-      for (const thread of threads) thread.feed(own, shared);
+      for (const thread of threads) thread.feed(own, item);
       await appliedEverywhere(new Int32Array(progress), own, () => isDraining);
     };
     const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });

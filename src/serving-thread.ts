@@ -25,6 +25,7 @@ import { StreamMetrics } from './subscriptions/metrics.ts';
 import { Streams, streamsOptions } from './subscriptions/streams.ts';
 import { SUBSCRIPTION_METHODS } from './subscriptions/subscribe-methods.ts';
 import { createLogger } from './telemetry/logger.ts';
+import { measureHeap } from './telemetry/metrics.ts';
 import { RequestCounter } from './telemetry/request-counter.ts';
 import { ThreadState } from './thread-state.ts';
 
@@ -44,6 +45,7 @@ async function serve({
   if (port === null) throw new Error('a serving thread is started by the node');
   const logger = createLogger(options.logLevel);
   const registry = new Registry();
+  measureHeap(registry);
   const requests = new RequestCounter(registry);
   const store = await openLmdbStore({
     path: options.data,

@@ -2,29 +2,6 @@ import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import type { ConfirmedBlock, FeedEvent, FeedItem } from './interface.ts';
 
-/** The same item with its outcomes in memory that threads share: sent to any number of them, they are copied once. */
-export function sharedItem(item: FeedItem): FeedItem {
-  switch (item.kind) {
-    case 'preconfirmed':
-      return { ...item, outcome: shared(item.outcome) };
-    case 'confirmed':
-      return {
-        ...item,
-        added: item.added.map((block) => ({ ...block, outcome: shared(block.outcome) })),
-      };
-    case 'dropped':
-    case 'marked':
-    case 'anchored':
-      return item;
-  }
-}
-
-function shared(bytes: Uint8Array): Uint8Array {
-  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
-  copy.set(bytes);
-  return copy;
-}
-
 /** Reads an item. */
 export function readItem(item: FeedItem): FeedEvent {
   switch (item.kind) {
