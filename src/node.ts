@@ -74,7 +74,7 @@ export async function startNode(
       sequence++;
       const own = sequence;
       for (const thread of threads) thread.feed(own, item);
-      await appliedEverywhere(new Int32Array(progress), own, () => isDraining);
+      await appliedEverywhere(progress, own, () => isDraining);
     };
     const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
     cleanups.push(() => copy.close());

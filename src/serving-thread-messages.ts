@@ -2,6 +2,7 @@ import type { BlockRef } from './chain/outcome.ts';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
 import type { FeedItem } from './feed/interface.ts';
+import type { ProgressMemory } from './feed/progress.ts';
 
 /** The two kinds of endpoint (B9). */
 export const LISTENERS = ['public', 'dedicated'] as const;
@@ -15,7 +16,7 @@ export interface ThreadData {
   readonly executorId: number;
   readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
   /** How far each thread is with the feed, and the place of this one. */
-  readonly progress: SharedArrayBuffer;
+  readonly progress: ProgressMemory;
   readonly place: number;
 }
 

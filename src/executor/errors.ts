@@ -20,29 +20,25 @@ export class InvalidProofError extends CodedError<{
   }
 }
 
-/** How the native core begins the message of each kind of refusal that is about what it was given. */
+/** How the native core begins the message of a refusal that is about what it was given, or that it lacks a block. */
 const ABOUT_THE_BLOCK = /^(?:invalid-block|malformed): /;
+const UNAVAILABLE = /^unavailable: /;
 
 /** Runs what reads a block of somebody else's, and gives refusals of it a type. */
 export function asInvalidBlock<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    const text = error instanceof Error ? error.message : '';
-    if (!ABOUT_THE_BLOCK.test(text)) throw error;
-    throw new InvalidBlockError(text.replace(ABOUT_THE_BLOCK, ''), { cause: error });
-  }
+  return retyped(run, ABOUT_THE_BLOCK, (reason, cause) => new InvalidBlockError(reason, { cause }));
 }
-
-const UNAVAILABLE = /^unavailable: /;
 
 /** Runs what needs a block to be held, and gives it a type that it is not. */
 export function asUnavailable<T>(run: () => T): T {
+  return retyped(run, UNAVAILABLE, (reason) => new StateUnavailableError(reason));
+}
+
+function retyped<T>(run: () => T, prefix: RegExp, toError: (reason: string, cause: unknown) => Error): T {
   try {
     return run();
   } catch (error) {
     const text = error instanceof Error ? error.message : '';
-    if (!UNAVAILABLE.test(text)) throw error;
-    throw new StateUnavailableError(text.replace(UNAVAILABLE, ''));
+    throw prefix.test(text) ? toError(text.replace(prefix, ''), error) : error;
   }
 }

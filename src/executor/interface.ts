@@ -89,8 +89,6 @@ export interface ExecutedFlashblock {
   readonly outcome: Uint8Array;
   /** Names the state after it. */
   readonly version: number;
-  /** The confirmed block below all that is pre-confirmed. */
-  readonly base: BlockRef;
   readonly index: number;
   /** Where its transactions and logs begin in the block. */
   readonly firstTransaction: number;

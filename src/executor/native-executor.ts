@@ -164,10 +164,7 @@ export class NativeExecutor implements Executor {
     ) {
       throw new Error('the native core gave neither a flashblock nor missing keys');
     }
-    const view = native.NativeView.openPreconfirmed(this.#chain, version);
-    if (view === null) throw new Error(`the native core does not know version ${version}`);
-    const base: BlockRef = { number: view.baseNumber, hash: view.baseHash as Hex };
-    return { outcome, version, base, index, firstTransaction, firstLog };
+    return { outcome, version, index, firstTransaction, firstLog };
   }
 
   /**
@@ -195,11 +192,6 @@ export class NativeExecutor implements Executor {
   /** Forgets pre-confirmed blocks from a number on; returns the version of what is left, if anything is. */
   dropPreconfirmed(from: number): number | undefined {
     this.#chain.dropPreconfirmed(from);
-    return this.preconfirmedVersion();
-  }
-
-  /** The version of the newest pre-confirmed state, if there is one. */
-  preconfirmedVersion(): number | undefined {
     return this.#chain.preconfirmedVersion() ?? undefined;
   }
 

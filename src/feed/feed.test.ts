@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { FeedFollower } from './follower.ts';
 import type { FeedEvent } from './interface.ts';
-import { newProgress, Progress } from './progress.ts';
+import { newProgress, Progress, type ProgressMemory } from './progress.ts';
 
 const drop = (from: number): FeedEvent & { readonly kind: 'dropped' } => ({
   kind: 'dropped',
@@ -18,7 +18,7 @@ interface Thread {
   go(): void;
 }
 
-function thread(memory: SharedArrayBuffer, place: number): Thread {
+function thread(memory: ProgressMemory, place: number): Thread {
   const seen: string[] = [];
   const gates: (() => void)[] = [];
   const nameOf = (event: FeedEvent): string => (event.kind === 'dropped' ? `${event.from}` : event.kind);

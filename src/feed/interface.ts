@@ -5,8 +5,6 @@ import type { BlockRef, Outcome } from '../chain/outcome.ts';
 interface FlashblockPlace {
   /** Names the state after it in hot state. */
   readonly version: number;
-  /** The confirmed block that all pre-confirmed ones stand on. */
-  readonly base: BlockRef;
   readonly payloadId: string;
   /** 0 begins a block, and takes the place of pre-confirmed blocks of its number and above, if there are any. */
   readonly index: number;

@@ -1,6 +1,9 @@
-/** Memory in which threads say how far they are with the feed. */
-export function newProgress(threads: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT);
+/** Shared memory in which each thread says how far it is with the feed. */
+export type ProgressMemory = Int32Array<SharedArrayBuffer>;
+
+/** Makes it, for as many threads. */
+export function newProgress(threads: number): ProgressMemory {
+  return new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
 }
 
 /** How long a thread sleeps before it looks again by itself; it is woken before that. */
@@ -11,11 +14,11 @@ const LOOK_AGAIN_MS = 1_000;
  * answer from it: whoever hears of it may read over another connection, which is another thread's.
  */
 export class Progress {
-  readonly #applied: Int32Array<SharedArrayBuffer>;
+  readonly #applied: ProgressMemory;
   readonly #place: number;
 
-  constructor(memory: SharedArrayBuffer, place: number) {
-    this.#applied = new Int32Array(memory);
+  constructor(memory: ProgressMemory, place: number) {
+    this.#applied = memory;
     this.#place = place;
   }
 
@@ -33,7 +36,7 @@ export class Progress {
 
 /** Resolves once every thread can answer from an item, or it is over: threads that have ended answer nothing. */
 export async function appliedEverywhere(
-  applied: Int32Array<SharedArrayBuffer>,
+  applied: ProgressMemory,
   sequence: number,
   isOver: () => boolean,
 ): Promise<void> {

@@ -105,7 +105,6 @@ export class FakeChain implements ReadableStore {
       kind: 'preconfirmed',
       flashblock: {
         ...{ version, payloadId, index, firstTransaction: first, firstLog: first },
-        base: this.ref(this.blocks.length - 1),
         outcome: {
           ...ref,
           parentHash: parentHash ?? this.ref(number - 1).hash,

@@ -9,7 +9,7 @@ import { createMatcher } from '../store/match.ts';
 import { RenderedBlock } from './rendered.ts';
 
 /** What pre-confirmed logs and receipts have as their block hash (B6): the block has none yet. */
-const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
+export const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
 
 /** A pre-confirmed block as it is after one flashblock. The next one makes another of it. */
 export class PreconfirmedBlock implements BlockLogs {
@@ -22,22 +22,26 @@ export class PreconfirmedBlock implements BlockLogs {
   /** Its last flashblock. */
   readonly index: number;
   readonly payloadId: string;
+  /** All of them so far. */
+  readonly flashblocks: readonly PreconfirmedFlashblock[];
   readonly rendered: RenderedBlock;
   readonly #logs: readonly Log[];
   readonly #receipts: readonly Receipt[];
 
   private constructor(
-    { outcome, index, payloadId }: PreconfirmedFlashblock,
+    flashblock: PreconfirmedFlashblock,
     before: PreconfirmedBlock | undefined,
     logs: readonly Log[],
     receipts: readonly Receipt[],
   ) {
+    const { outcome, index, payloadId } = flashblock;
     this.number = outcome.number;
     this.timestamp = outcome.timestamp;
     this.parentHash = outcome.parentHash;
     this.hashSoFar = outcome.hash;
     this.index = index;
     this.payloadId = payloadId;
+    this.flashblocks = [...(before?.flashblocks ?? []), flashblock];
     this.#logs = logs;
     this.#receipts = receipts;
     this.rendered = before === undefined ? new RenderedBlock(this) : before.rendered.grown(this);
@@ -95,6 +99,32 @@ export class PreconfirmedBlock implements BlockLogs {
   }
 }
 
+/** Pre-confirmed blocks, ascending, with one more flashblock: what it does not stand on is gone. */
+export function withFlashblock(
+  blocks: readonly PreconfirmedBlock[],
+  flashblock: PreconfirmedFlashblock,
+): readonly PreconfirmedBlock[] {
+  const { number } = flashblock.outcome;
+  const at = (place: number): PreconfirmedBlock | undefined => blocks.find((block) => block.number === place);
+  const block =
+    flashblock.index === 0 ? PreconfirmedBlock.begin(flashblock) : at(number)?.extended(flashblock);
+  // Of a block whose beginning nobody told us of: nothing can be said of it before the next one begins.
+  if (block === undefined) return [];
+  // Whether those below are confirmed by now is for the store to say: what it was executed on may be on its way there.
+  const isLinked = at(number - 1)?.hashSoFar === block.parentHash;
+  return [...(isLinked ? blocks.filter((below) => below.number < number) : []), block];
+}
+
+/** Those of them that stand on a confirmed head. */
+export function standingOn(
+  blocks: readonly PreconfirmedBlock[],
+  head: BlockRef,
+): readonly PreconfirmedBlock[] {
+  const above = blocks.filter(({ number }) => number > head.number);
+  const [lowest] = above;
+  return lowest?.number === head.number + 1 && lowest.parentHash === head.hash ? above : [];
+}
+
 /** What is pre-confirmed on top of one confirmed head. */
 export interface Pending {
   /** Ascending from the block above the head; the last is the newest. */
@@ -118,7 +148,8 @@ export class PreconfirmedChain {
   apply(event: Extract<FeedEvent, { kind: 'preconfirmed' | 'dropped' | 'anchored' }>): void {
     switch (event.kind) {
       case 'preconfirmed':
-        this.#add(event.flashblock);
+        this.#blocks = withFlashblock(this.#blocks, event.flashblock);
+        this.#open(event.flashblock.version);
         break;
       case 'dropped':
         this.#blocks = this.#blocks.filter(({ number }) => number < event.from);
@@ -136,36 +167,10 @@ export class PreconfirmedChain {
   }
 
   /** What of it stands on a head; undefined when nothing does. */
-  on({ number, hash }: BlockRef): Pending | undefined {
-    const [first, ...others] = this.#blocks.filter((block) => block.number > number);
+  on(head: BlockRef): Pending | undefined {
+    const [first, ...others] = standingOn(this.#blocks, head);
     if (first === undefined || this.#view === undefined) return undefined;
-    if (first.number !== number + 1 || first.parentHash !== hash) return undefined;
     return { blocks: [first, ...others], newest: others.at(-1) ?? first, view: this.#view };
-  }
-
-  #add(flashblock: PreconfirmedFlashblock): void {
-    const block = this.#grown(flashblock);
-    // Of a block whose beginning nobody told us of: nothing can be said of it before the next one begins.
-    this.#blocks = block === undefined ? [] : [...this.#below(block), block];
-    this.#open(flashblock.version);
-  }
-
-  #grown(flashblock: PreconfirmedFlashblock): PreconfirmedBlock | undefined {
-    if (flashblock.index === 0) return PreconfirmedBlock.begin(flashblock);
-    return this.#at(flashblock.outcome.number)?.extended(flashblock);
-  }
-
-  /**
-   * The blocks that a block stands on. Whether they are confirmed by now is for the store to say: what it was executed
-   * on may be on its way there.
-   */
-  #below({ number, parentHash }: PreconfirmedBlock): readonly PreconfirmedBlock[] {
-    if (this.#at(number - 1)?.hashSoFar !== parentHash) return [];
-    return this.#blocks.filter((block) => block.number < number);
-  }
-
-  #at(number: number): PreconfirmedBlock | undefined {
-    return this.#blocks.find((block) => block.number === number);
   }
 
   /** A version that is gone has a newer one, which the feed is about to tell of. */

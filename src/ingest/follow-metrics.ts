@@ -1,6 +1,7 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Observe } from '../source/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { countersIn } from '../telemetry/metrics.ts';
 import type { ObserveFollowing } from './follow-events.ts';
 import { Accuracy } from './preconfirming-metrics.ts';
 
@@ -116,11 +117,6 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
         return logger.warn({ err: event.error, retryMs: event.retryMs }, 'the head cannot be reached now');
     }
   };
-}
-
-function countersIn(registry: Registry) {
-  return (name: string, help: string, labelNames: readonly string[]): Counter =>
-    new Counter({ name: `chain_query_${name}`, help, labelNames, registers: [registry] });
 }
 
 /** A label of few values: the first part of a block, or of its state, that the text names. */

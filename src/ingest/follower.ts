@@ -160,10 +160,10 @@ export class Follower {
     } finally {
       state.readAt(undefined);
     }
-    const added = outcomes.map(({ encoded, ...block }) => ({
-      number: block.number,
-      hash: block.hash,
-      outcome: encoded,
+    const added = outcomes.map((outcome) => ({
+      number: outcome.number,
+      hash: outcome.hash,
+      outcome: outcome.encoded,
     }));
     void publish({ kind: 'confirmed', removed, added });
     this.#readAhead(outcomes);

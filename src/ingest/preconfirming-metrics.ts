@@ -1,16 +1,12 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { type Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ObserveFlashblocks } from '../source/flashblocks/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { countersIn } from '../telemetry/metrics.ts';
 import type { ObservePreconfirming } from './preconfirming-events.ts';
-
-const counterIn =
-  (registry: Registry) =>
-  (name: string, help: string, labelNames: readonly string[] = []): Counter =>
-    new Counter({ name: `chain_query_${name}`, help, labelNames, registers: [registry] });
 
 /** Metrics and log lines of the streams. */
 export function streamObserver(registry: Registry, logger: Logger): ObserveFlashblocks {
-  const counter = counterIn(registry);
+  const counter = countersIn(registry);
   const messages = counter('flashblock_messages_total', 'Messages of streams.', ['stream']);
   const bytes = counter('flashblock_bytes_total', 'Bytes of messages of streams.', ['stream']);
   const undecodable = counter('flashblock_undecodable_total', 'Messages that are no flashblock.', [
@@ -60,7 +56,7 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
 
 /** Metrics and log lines of executing flashblocks. */
 export function preconfirmingObserver(registry: Registry, logger: Logger): ObservePreconfirming {
-  const counter = counterIn(registry);
+  const counter = countersIn(registry);
   const executed = counter('flashblocks_executed_total', 'Flashblocks executed and verified.');
   const transactions = counter('flashblock_transactions_total', 'Transactions of the flashblocks executed.');
   const rounds = counter('flashblock_rounds_total', 'Times that executing a flashblock lacked state.');
@@ -104,7 +100,7 @@ export class Accuracy {
   #all = 0;
 
   constructor(registry: Registry) {
-    const counter = counterIn(registry);
+    const counter = countersIn(registry);
     this.#blocks = counter('preconfirmed_blocks_total', 'Sealed blocks that had been pre-confirmed.', [
       'result',
     ]);

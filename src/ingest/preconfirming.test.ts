@@ -12,7 +12,6 @@ import type { PreconfirmingEvent } from './preconfirming-events.ts';
 const executed: ExecutedFlashblock = {
   outcome: new Uint8Array([1]),
   version: 7,
-  base: { number: 1, hash: '0x01' },
   index: 0,
   firstTransaction: 0,
   firstLog: 0,

@@ -61,8 +61,8 @@ it('streams logs and pendingLogs: equal blocks once, different ones taken back',
   const filtered = await client.subscribe('pendingLogs', { address: addressOf(3) });
 
   const block = makeBlock(tip, [1, 3]);
-  streams.publish(flashblockEvent(tip, makeBlock(tip, [1]), 0, 1, 'a'));
-  streams.publish(flashblockEvent(tip, block, 1, 1, 'a'));
+  streams.publish(flashblockEvent(makeBlock(tip, [1]), 0, 1, 'a'));
+  streams.publish(flashblockEvent(block, 1, 1, 'a'));
   streams.publish(confirmedEvent(block));
   await client.settle();
   expect(short(client.of(pending))).toEqual(['+5/0 pre', '+5/1 pre', '+5/2 pre', '+5/3 pre']);
@@ -97,7 +97,7 @@ it('sends one log per message in the envelope that clients know', async () => {
   const tip = listener.head.snapshot().head;
   const subscription = await client.subscribe('pendingLogs');
   expect(subscription).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/);
-  listener.streams.publish(flashblockEvent(tip, makeBlock(tip, [2]), 0, 1, 'a'));
+  listener.streams.publish(flashblockEvent(makeBlock(tip, [2]), 0, 1, 'a'));
   await client.settle();
   const sent = client.messages.flat().filter(({ params }) => params !== undefined);
   expect(sent).toHaveLength(2);
@@ -153,7 +153,7 @@ it('tells nothing after an unsubscription, and limits subscriptions', async () =
   await expect(other.subscribe('logs')).rejects.toThrow('-32005');
   expect((await client.ask('eth_unsubscribe', first)).result).toBe(true);
   expect((await client.ask('eth_unsubscribe', first)).error?.code).toBe(-32000);
-  listener.streams.publish(flashblockEvent(tip, makeBlock(tip, [1]), 0, 1, 'a'));
+  listener.streams.publish(flashblockEvent(makeBlock(tip, [1]), 0, 1, 'a'));
   await client.settle();
   expect(client.of(first)).toEqual([]);
   await client.subscribe('pendingLogs');
@@ -192,7 +192,7 @@ it('closes a client that is too slow with 4008, and skips nothing before that', 
     (await registry.metrics()).includes('chain_query_subscriptions{kind="pendingLogs"} 1');
   for (let index = 0; await isSubscribed(); index++) {
     transactions.push(3, 7, 11, 15, 19, 23, 27, 31, 35, 39);
-    streams.publish(flashblockEvent(tip, makeBlock(tip, transactions), index, 10, 'a'));
+    streams.publish(flashblockEvent(makeBlock(tip, transactions), index, 10, 'a'));
     await new Promise(setImmediate);
   }
   client.socket.resume();
@@ -269,10 +269,10 @@ it('goes on from history without a gap', async () => {
   using client = await TestClient.connect(listener.url);
   const { streams, head } = listener;
   const tip = head.snapshot().head;
-  streams.publish(flashblockEvent(tip, makeBlock(tip, [2]), 0, 1, 'a'));
+  streams.publish(flashblockEvent(makeBlock(tip, [2]), 0, 1, 'a'));
   const id = await client.subscribe('pendingLogs', { fromBlock: '0x3', fromLogIndex: '0x2' });
   await client.until(() => client.of(id).length === 7);
-  streams.publish(flashblockEvent(tip, makeBlock(tip, [2, 1]), 1, 1, 'a'));
+  streams.publish(flashblockEvent(makeBlock(tip, [2, 1]), 1, 1, 'a'));
   await client.settle();
   expect(short(client.of(id))).toEqual([
     ...['+3/2', '+4/0', '+4/1', '+4/2', '+4/3'],

@@ -27,7 +27,7 @@ it('serves viem: reads, watchEvent, and a subscription of ours that resumes', as
     expect(await listener.registry.metrics()).toContain('chain_query_subscriptions{kind="logs"} 1');
   });
 
-  streams.publish(flashblockEvent(tip, makeBlock(tip, [3]), 0, 1, 'a'));
+  streams.publish(flashblockEvent(makeBlock(tip, [3]), 0, 1, 'a'));
   const block = makeBlock(tip, [1]);
   streams.publish({ kind: 'confirmed', removed: [], added: [confirmed(block)] });
   await vi.waitFor(() => expect([...held.keys()]).toEqual(['4/0', '4/1', '4/2', '4/3', '5/0']));

@@ -1,7 +1,8 @@
 import type { PreconfirmedFlashblock } from '../feed/interface.ts';
+import { NO_HASH, type PreconfirmedBlock } from '../head/preconfirmed.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
 import type { Render, Sink } from './interface.ts';
-import type { Ledger, LedgerStep, StandingBlock } from './ledger.ts';
+import type { Ledger, LedgerStep } from './ledger.ts';
 import { SharedNotification } from './notification.ts';
 import type { BlockRequest } from './request.ts';
 
@@ -14,8 +15,6 @@ interface BlockStream {
   readonly id: Hex;
   readonly sink: Sink;
 }
-
-const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
 
 /** Subscriptions to heads, flashblocks and their transactions. Nothing is rendered that nobody subscribed to. */
 export class BlockStreams {
@@ -46,7 +45,7 @@ export class BlockStreams {
     }
     const newest = this.#modules.ledger.standing.at(-1);
     if (newest === undefined || risen.length === 0) return;
-    if (this.#flashblocks.size > 0) tell(this.#flashblocks, this.#block(newest));
+    if (this.#flashblocks.size > 0) tell(this.#flashblocks, this.#block(newest.block));
     for (const flashblock of risen) {
       if (this.#hashes.size > 0) {
         for (const { transactionHash } of flashblock.outcome.receipts) {
@@ -71,7 +70,7 @@ export class BlockStreams {
   }
 
   /** The block so far, as eth_getBlockByNumber gives blocks with their transactions. */
-  #block({ flashblocks }: StandingBlock): string {
+  #block({ flashblocks }: PreconfirmedBlock): string {
     const header = this.#modules.render.header(flashblocks.at(-1)?.outcome.header ?? new Uint8Array());
     const transactions = flashblocks.flatMap((flashblock) => this.#render(flashblock)).join();
     const withdrawals = header.includes('"withdrawalsRoot"') ? ',"withdrawals":[]' : '';

@@ -80,7 +80,6 @@ export function outcomeOf(
 
 /** A flashblock with the last `count` transactions of a block so far. */
 export function flashblockEvent(
-  base: BlockRef,
   block: MadeBlock,
   index: number,
   count: number,
@@ -92,7 +91,7 @@ export function flashblockEvent(
   return {
     kind: 'preconfirmed',
     flashblock: {
-      ...{ base, payloadId, index, firstTransaction },
+      ...{ payloadId, index, firstTransaction },
       version: 1,
       firstLog: before.reduce((sum, transaction) => sum + (transaction % 4), 0),
       outcome: outcomeOf(block, block.transactions.slice(firstTransaction), diff),

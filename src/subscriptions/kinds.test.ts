@@ -112,7 +112,7 @@ it('newHeads: every block that becomes part of the chain, in order', () => {
   const one = makeBlock(GENESIS, [1]);
   const other = makeBlock(GENESIS, [2], 'other');
   const two = makeBlock(other, [3]);
-  streams.publish(flashblockEvent(GENESIS, one, 0, 1, 'a'));
+  streams.publish(flashblockEvent(one, 0, 1, 'a'));
   streams.publish(sealed(one));
   streams.publish({ kind: 'confirmed', removed: [removed(one)], added: [confirmed(other), confirmed(two)] });
   expect(heads.take()).toEqual([one, other, two].map(({ number, hash }) => ({ number, hash })));
@@ -124,8 +124,8 @@ it('newFlashblocks: the block so far with its transactions; transactions one by 
   const hashes = subscribe({ kind: 'newFlashblockTransactions', full: false });
   const full = subscribe({ kind: 'newFlashblockTransactions', full: true });
   const [first, second] = [makeBlock(GENESIS, [1]), makeBlock(GENESIS, [1, 4, 2])];
-  streams.publish(flashblockEvent(GENESIS, first, 0, 1, 'a'));
-  streams.publish(flashblockEvent(GENESIS, second, 1, 2, 'a'));
+  streams.publish(flashblockEvent(first, 0, 1, 'a'));
+  streams.publish(flashblockEvent(second, 1, 2, 'a'));
   const blockHash = `0x${'0'.repeat(64)}`;
   const transactions = [1, 4, 2].map((transaction, index) => ({ transaction, index, blockHash }));
   expect(blocks.take()).toEqual([
@@ -144,7 +144,7 @@ it('newFlashblocks: the block so far with its transactions; transactions one by 
   ]);
   // What does not stand on the head cannot be read, and is not told.
   const stranger = makeBlock({ number: 5, hash: hashOf('five') }, [1]);
-  streams.publish(flashblockEvent({ number: 5, hash: hashOf('five') }, stranger, 0, 1, 'b'));
+  streams.publish(flashblockEvent(stranger, 0, 1, 'b'));
   expect([...blocks.take(), ...hashes.take(), ...full.take()]).toEqual([]);
 });
 
@@ -154,7 +154,7 @@ it('stateChanges: what changed of watched accounts, once; what holds now when it
   const both = subscribe({ kind: 'stateChanges', addresses: [ONE, TWO] });
   const block = makeBlock(GENESIS, [1]);
   const change = { address: ONE, nonce: 5, balance: '0x3e8', storage: { [slot(1)]: slot(7) } };
-  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'a', changes(ONE, 7)));
+  streams.publish(flashblockEvent(block, 0, 1, 'a', changes(ONE, 7)));
   expect(one.take()).toEqual([change]);
   streams.publish(sealed(block, changes(ONE, 7)));
   expect(one.take()).toEqual([]);
@@ -169,7 +169,7 @@ it('stateChanges: what changed of watched accounts, once; what holds now when it
   expect(both.take()).toEqual([{ address: TWO, storage: { [slot(2)]: slot(0) } }]);
 
   const pre = makeBlock(next, [1]);
-  streams.publish(flashblockEvent(next, pre, 0, 1, 'b', changes(ONE, 8)));
+  streams.publish(flashblockEvent(pre, 0, 1, 'b', changes(ONE, 8)));
   one.take();
   streams.publish({ kind: 'dropped', from: 3, reason: 'gap', version: undefined });
   const now = { address: ONE, nonce: 0, balance: '0x0', storage: { [slot(1)]: slot(9) } };
@@ -189,7 +189,7 @@ it('stateChanges: keeps the order while state is read, and closes when too much 
       GENESIS,
       Array.from({ length: index + 1 }, () => 1),
     );
-    streams.publish(flashblockEvent(GENESIS, block, index, 1, 'a', changes(ONE, index)));
+    streams.publish(flashblockEvent(block, index, 1, 'a', changes(ONE, index)));
   };
   publish(0);
   streams.publish({ kind: 'dropped', from: 1, reason: 'gap', version: undefined });
@@ -215,7 +215,7 @@ it('stateChanges: tells with the next event what could not be read, and closes w
     streams.publish({ kind: 'dropped', from: 1, reason: 'gap', version: undefined });
     await new Promise(setImmediate);
   };
-  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'a', changes(ONE, 7)));
+  streams.publish(flashblockEvent(block, 0, 1, 'a', changes(ONE, 7)));
   await drop();
   expect(one.take()).toHaveLength(1);
   state = empty(4);
@@ -223,7 +223,7 @@ it('stateChanges: tells with the next event what could not be read, and closes w
   expect(one.take()).toEqual([{ address: ONE, nonce: 0, balance: '0x0', storage: { [slot(1)]: slot(4) } }]);
 
   state = { account: taken, storageAt: taken };
-  streams.publish(flashblockEvent(GENESIS, block, 0, 1, 'b', changes(ONE, 7)));
+  streams.publish(flashblockEvent(block, 0, 1, 'b', changes(ONE, 7)));
   for (let failed = 0; failed < 3; failed++) await drop();
   expect(one.closedWith).toBeUndefined();
   await drop();

@@ -90,8 +90,8 @@ it('takes nothing back while a block is sealed and not told of, whatever the nex
   const one = makeBlock(GENESIS, [1, 2]);
   const two = makeBlock(one, [3]);
   const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
-  ledger.apply(flashblockEvent(GENESIS, one, 0, 2, 'one'));
-  const begun = ledger.apply(flashblockEvent(one, two, 0, 1, 'two')).pending;
+  ledger.apply(flashblockEvent(one, 0, 2, 'one'));
+  const begun = ledger.apply(flashblockEvent(two, 0, 1, 'two')).pending;
   expect(begun.removed).toEqual([]);
   expect(begun.added).toHaveLength(1);
   const sealed = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(one)] });

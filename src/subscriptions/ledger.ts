@@ -1,6 +1,6 @@
 import type { BlockRef } from '../chain/outcome.ts';
 import type { ConfirmedBlock, FeedEvent, PreconfirmedFlashblock, RemovedBlock } from '../feed/interface.ts';
-import { PreconfirmedBlock } from '../head/preconfirmed.ts';
+import { type PreconfirmedBlock, standingOn, withFlashblock } from '../head/preconfirmed.ts';
 import type { Hex } from '../primitives/hex.ts';
 import type { BlockLogs } from '../store/interface.ts';
 import {
@@ -14,12 +14,10 @@ import {
   type Segment,
 } from './log-run.ts';
 
-/** A pre-confirmed block with all that was told of it. */
-export interface StandingBlock {
+/** A pre-confirmed block on top of the tip, and what clients hold of it. */
+interface StandingBlock {
   readonly block: PreconfirmedBlock;
-  /** Of the block so far. */
-  readonly hash: Hex;
-  readonly flashblocks: readonly PreconfirmedFlashblock[];
+  readonly segments: readonly Segment[];
 }
 
 /** What one event changed. */
@@ -78,9 +76,9 @@ export class Ledger {
   /** No event has continued the tip yet: those that led to it may still come. */
   #isJoining = true;
   /** All pre-confirmed blocks told of, ascending, whether they stand on the tip or not. */
-  #told: readonly StandingBlock[] = [];
-  /** Segments of those that stand on it. */
-  #standing: readonly (StandingBlock & { segments: readonly Segment[] })[] = [];
+  #told: readonly PreconfirmedBlock[] = [];
+  /** Those that stand on it. */
+  #standing: readonly StandingBlock[] = [];
   readonly #confirmed = new Map<number, Confirmed>();
 
   constructor(options: LedgerOptions, tip: BlockRef | undefined) {
@@ -118,10 +116,10 @@ export class Ledger {
     this.#position++;
     switch (event.kind) {
       case 'preconfirmed':
-        this.#told = this.#extended(event.flashblock);
+        this.#told = withFlashblock(this.#told, event.flashblock);
         return this.#moved([], []);
       case 'dropped':
-        this.#told = this.#told.filter(({ block }) => block.number < event.from);
+        this.#told = this.#told.filter(({ number }) => number < event.from);
         return this.#moved([], []);
       case 'confirmed':
         return this.#confirm(event.removed, event.added);
@@ -142,20 +140,6 @@ export class Ledger {
     this.#confirmed.clear();
   }
 
-  #extended(flashblock: PreconfirmedFlashblock): readonly StandingBlock[] {
-    const { outcome, index } = flashblock;
-    const { number, hash } = outcome;
-    const before = this.#told.find(({ block }) => block.number === number);
-    const block = index === 0 ? PreconfirmedBlock.begin(flashblock) : before?.block.extended(flashblock);
-    // Its beginning was told before this ledger was there: the next block is the first that is known whole.
-    if (block === undefined) return [];
-    const parent = this.#told.find((told) => told.block.number === number - 1);
-    const below =
-      parent?.hash === block.parentHash ? this.#told.filter((told) => told.block.number < number) : [];
-    const flashblocks = index === 0 ? [flashblock] : [...(before?.flashblocks ?? []), flashblock];
-    return [...below, { block, hash, flashblocks }];
-  }
-
   #confirm(removed: readonly RemovedBlock[], added: readonly ConfirmedBlock[]): LedgerStep {
     const [first, last] = [removed[0] ?? added[0], added.at(-1)];
     if (first === undefined || last === undefined) throw new FeedGapError('no block was added');
@@ -170,30 +154,32 @@ export class Ledger {
     this.#isJoining = false;
     if (removed.length > 0) this.#lineage++;
     const step = this.#moved(removed, added);
-    this.#told = this.#told.filter(({ block }) => block.number > (this.#tip?.number ?? -1));
+    this.#told = this.#told.filter(({ number }) => number > last.number);
     return step;
   }
 
   /** Works out what stands now, and what that changed. */
   #moved(removed: readonly RemovedBlock[], added: readonly ConfirmedBlock[]): LedgerStep {
     const before = this.#standing;
-    const old: readonly Layer[] = before.map(({ block, hash, segments }) => ({
-      ...{ block, hash, segments },
+    const old: readonly Layer[] = before.map(({ block, segments }) => ({
+      ...{ block, segments },
+      hash: block.hashSoFar,
       isConfirmed: false,
     }));
     const confirmed: readonly Layer[] = added.map((block) =>
       layer(new ConfirmedLogs(block), block.hash, true),
     );
     this.#tip = added.at(-1) ?? this.#tip;
-    const stands = this.#onTip();
-    const preconfirmed = stands.map(({ block, hash }) => layer(block, hash, false));
+    const stands = this.#tip === undefined ? [] : standingOn(this.#told, this.#tip);
+    const preconfirmed = stands.map((block) => layer(block, block.hashSoFar, false));
     const [gone, come] = this.#compare(old, [...confirmed, ...preconfirmed], removed.length === 0);
-    this.#standing = stands.map((block, at) => ({ ...block, segments: preconfirmed[at]?.segments ?? [] }));
+    this.#standing = stands.map((block, at) => ({ block, segments: preconfirmed[at]?.segments ?? [] }));
     const takenOff = removed.map((block) => this.#takeOff(block));
     for (const { block, segments } of confirmed) this.#remember(block, segments);
     const isAdded = (hash: Hex): boolean => added.some((block) => block.hash === hash);
-    const [told, standing] = [flashblocksOf(before), flashblocksOf(stands)];
-    const lost = flashblocksOf(before.filter(({ hash }) => !isAdded(hash)));
+    const were = before.map(({ block }) => block);
+    const [told, standing] = [flashblocksOf(were), flashblocksOf(stands)];
+    const lost = flashblocksOf(were.filter(({ hashSoFar }) => !isAdded(hashSoFar)));
     return this.#step({
       confirmed: {
         removed: takenOff.map(({ whole }) => whole),
@@ -204,19 +190,10 @@ export class Ledger {
       risen: [...standing].filter((flashblock) => !told.has(flashblock)),
       added: added.map((block) => ({
         block,
-        wasPreconfirmed: before.some(({ hash }) => hash === block.hash),
+        wasPreconfirmed: were.some(({ hashSoFar }) => hashSoFar === block.hash),
       })),
       removed,
     });
-  }
-
-  /** What stands on the tip, by the rule of `PreconfirmedChain.on`: requests are answered by that one. */
-  #onTip(): readonly StandingBlock[] {
-    const tip = this.#tip;
-    if (tip === undefined) return [];
-    const above = this.#told.filter(({ block }) => block.number > tip.number);
-    const lowest = above[0]?.block;
-    return lowest?.number === tip.number + 1 && lowest.parentHash === tip.hash ? above : [];
   }
 
   #remember({ number }: BlockRef, segments: readonly Segment[]): void {
@@ -296,6 +273,6 @@ function layer(block: BlockLogs, hash: Hex, isConfirmed: boolean): Layer {
   return { block, hash, isConfirmed, segments: [] };
 }
 
-function flashblocksOf(blocks: readonly StandingBlock[]): ReadonlySet<PreconfirmedFlashblock> {
+function flashblocksOf(blocks: readonly PreconfirmedBlock[]): ReadonlySet<PreconfirmedFlashblock> {
   return new Set(blocks.flatMap(({ flashblocks }) => flashblocks));
 }

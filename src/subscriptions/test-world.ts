@@ -127,7 +127,7 @@ export class World {
         const parent = { number: block.number - 1, hash: block.parentHash };
         newest.block = makeBlock(parent, [...block.transactions, ...order.transactions]);
         newest.index++;
-        return flashblockEvent(this.tip, newest.block, newest.index, order.transactions.length, payload);
+        return flashblockEvent(newest.block, newest.index, order.transactions.length, payload);
       }
       case 'rebuild': {
         const old = this.pending[order.at];
@@ -159,7 +159,7 @@ export class World {
     const block = makeBlock(parent, content);
     const payload = `payload ${this.#payloads++}`;
     this.pending.push({ block, index: 0, payload });
-    return flashblockEvent(this.tip, block, 0, content.length, payload);
+    return flashblockEvent(block, 0, content.length, payload);
   }
 
   #confirm(

@@ -1,10 +1,16 @@
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 /** Makes a registry of its own, so that two nodes in one process never share or collide on metrics. */
 export function createMetricsRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'chain_query_' });
   return registry;
+}
+
+/** Makes counters under this program's prefix. */
+export function countersIn(registry: Registry) {
+  return (name: string, help: string, labelNames: readonly string[] = []): Counter =>
+    new Counter({ name: `chain_query_${name}`, help, labelNames, registers: [registry] });
 }
 
 /** Measures what the heap of this thread holds; all threads are added up. */
