@@ -1,8 +1,8 @@
 // A process of its own that sends requests at a fixed rate, whether or not they are answered in time. Its first message
 // says what to send; any other ends it, and it says what came of it.
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { startChild } from './child.ts';
 import { now, quantile } from './preconfirmed-clock.ts';
 import { Connection } from './preconfirmed-http.ts';
 
@@ -32,26 +32,10 @@ const tickMs = 2;
 
 /** Starts the load in a process of its own. */
 export async function startLoad(plan: LoadPlan): Promise<RunningLoad> {
-  const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced' });
-  const exited = once(child, 'exit');
-  const ended = exited.then(([code]) => {
-    throw new Error(`the load ended with ${code}`);
-  });
-  ended.catch(() => {});
-  const said = async (): Promise<unknown> => (await Promise.race([once(child, 'message'), ended]))[0];
-  const ready = said();
-  child.send(plan);
-  await ready;
+  const child = await startChild(fileURLToPath(import.meta.url), 'the load', plan);
   return {
-    async stop() {
-      const result = said();
-      child.send('stop');
-      return (await result) as LoadResult;
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      await exited;
-    },
+    stop: async () => (await child.ask('stop')) as LoadResult,
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }
 

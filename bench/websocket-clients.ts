@@ -1,10 +1,10 @@
 // A process of its own that holds many subscribers. Its first message says which; the second, when the flashblocks were
 // published, and it answers with how long after that each client had its last log of each.
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { WebSocket } from 'ws';
+import { startChild } from './child.ts';
 import { now } from './preconfirmed-clock.ts';
 import { subscribe } from './preconfirmed-logs.ts';
 
@@ -47,26 +47,10 @@ const takenBack = Buffer.from('"removed":true');
 
 /** Starts clients in a process of their own; all are subscribed when it resolves. */
 export async function startClients(plan: Plan): Promise<RunningClients> {
-  const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced' });
-  const exited = once(child, 'exit');
-  const ended = exited.then(([code]) => {
-    throw new Error(`the clients ended with ${code}`);
-  });
-  ended.catch(() => {});
-  const said = async (): Promise<unknown> => (await Promise.race([once(child, 'message'), ended]))[0];
-  const ready = said();
-  child.send(plan);
-  await ready;
+  const child = await startChild(fileURLToPath(import.meta.url), 'the clients', plan);
   return {
-    async results(publishedAt) {
-      const results = said();
-      child.send(publishedAt);
-      return (await results) as readonly KindResult[];
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      await exited;
-    },
+    results: async (publishedAt) => (await child.ask(publishedAt)) as readonly KindResult[],
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }
 

@@ -1,28 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { createPublicClient, createWalletClient, http, parseAbi } from 'viem';
+import { createPublicClient, createWalletClient, http } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it } from 'vitest';
-import { ACCOUNTS, CHAIN_ID, COUNTER } from '../../src/dev/genesis.ts';
+import { ACCOUNTS, COUNTER } from '../../src/dev/genesis.ts';
 import { runProgram, startProgram } from '../scenarios/serving.ts';
 import { anvilBinary, opGethBinary } from '../testbed/paths.ts';
 import { type Running, runToEnd, tempDir, until } from '../testbed/process.ts';
+import { abi, chain, listeners } from './dev-chain.ts';
 
-const abi = parseAbi([
-  'function count() view returns (uint256)',
-  'function increment()',
-  'event Incremented(address indexed by, uint256 count)',
-]);
-const loopback = ['--public', '--dedicated', '--admin', '--chain-rpc'].flatMap((flag) => [
-  flag,
-  '127.0.0.1:0',
-]);
 const clients = { anvil: () => ['--anvil', anvilBinary()], 'op-geth': () => ['--op-geth', opGethBinary()] };
-const chain = {
-  id: CHAIN_ID,
-  name: 'dev',
-  nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-  rpcUrls: { default: { http: [] } },
-} as const;
 
 interface Dev extends AsyncDisposable {
   readonly running: Running;
@@ -39,7 +25,7 @@ interface Dev extends AsyncDisposable {
 
 async function startDev(client: keyof typeof clients): Promise<Dev> {
   const folder = await tempDir('dev-test');
-  const running = startProgram(['dev', ...loopback, ...clients[client]()], { env: { TMPDIR: folder.path } });
+  const running = startProgram(['dev', ...listeners, ...clients[client]()], { env: { TMPDIR: folder.path } });
   const stop = async (): Promise<void> => {
     await running.stop();
     await folder[Symbol.asyncDispose]();

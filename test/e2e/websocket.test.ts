@@ -4,7 +4,6 @@ import {
   createWalletClient,
   http,
   type Log,
-  parseAbi,
   parseAbiItem,
   type RpcLog,
   webSocket,
@@ -17,24 +16,10 @@ import { ACCOUNTS, CHAIN_ID, COUNTER } from '../../src/dev/genesis.ts';
 import { startProgram } from '../scenarios/serving.ts';
 import { opGethBinary } from '../testbed/paths.ts';
 import { type Running, until } from '../testbed/process.ts';
+import { abi, chain, listeners } from './dev-chain.ts';
 
-const abi = parseAbi([
-  'function count() view returns (uint256)',
-  'function increment()',
-  'event Incremented(address indexed by, uint256 count)',
-]);
 const event = parseAbiItem('event Incremented(address indexed by, uint256 count)');
 const counter = { address: COUNTER.address, abi } as const;
-const chain = {
-  id: CHAIN_ID,
-  name: 'dev',
-  nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-  rpcUrls: { default: { http: [] } },
-} as const;
-const listeners = ['--public', '--dedicated', '--admin', '--chain-rpc'].flatMap((flag) => [
-  flag,
-  '127.0.0.1:0',
-]);
 
 let node: Running;
 let url: string;

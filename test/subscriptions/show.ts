@@ -4,10 +4,10 @@ import type { Hex } from 'viem';
 import { Random } from '../differential/random.ts';
 import { type FollowingNode, untilHead, whereItListens } from '../following/our-node.ts';
 import { nonceQuestion } from '../preconfirmed/questions.ts';
-import { type Moment, PreconfirmedRig } from '../preconfirmed/rig.ts';
+import type { Moment, PreconfirmedRig } from '../preconfirmed/rig.ts';
 import { Asker } from '../preconfirmed/scenarios/asking.ts';
-import { Channels, Player } from '../preconfirmed/scenarios/player.ts';
-import { type Act, Stage } from '../preconfirmed/scenarios/scene.ts';
+import { type Channels, Player } from '../preconfirmed/scenarios/player.ts';
+import type { Act, Stage } from '../preconfirmed/scenarios/scene.ts';
 import {
   type ActScript,
   earlyMs,
@@ -15,8 +15,8 @@ import {
   type Kind,
   plainAct,
   scriptOf,
-  streamCount,
 } from '../preconfirmed/scenarios/script.ts';
+import { startStagedRig } from '../preconfirmed/scenarios/staged-rig.ts';
 import { Truth } from '../preconfirmed/scenarios/truth.ts';
 import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
 import { startProgram } from '../scenarios/serving.ts';
@@ -118,23 +118,13 @@ export class Show implements AsyncDisposable {
 
   static async start(seed: number, queueBytes: number): Promise<Show> {
     await using starting = new AsyncDisposableStack();
-    const channels = new Channels();
-    const streams = Array.from({ length: streamCount }, (_, at) => ({
-      encoding: at === 0 ? ('text' as const) : ('brotli' as const),
-      faults: channels.scriptOf(at),
-    }));
-    let stage: Stage | undefined;
-    const tip = (): BlockRef => {
-      if (stage === undefined) throw new Error('no block is built yet');
-      return stage.tip;
-    };
-    const rig = starting.use(await PreconfirmedRig.start({ seed, streams, withoutOurs: true, tip }));
+    const { stage, channels, ...started } = await startStagedRig({ seed, withoutOurs: true });
+    const rig = starting.use(started.rig);
     await rig.sequencer.setFinalized(rig.sequencer.head.number);
     const data = starting.use(await tempDir('subscriptions'));
     const node = starting.use(await serve(rig, data.path, queueBytes));
     await rig.listenedTo();
     await untilHead(node, rig.sequencer.head.hash);
-    stage = new Stage(rig.sequencer, rig.workload);
     const resources = new AsyncDisposableStack();
     const show = new Show(seed, { rig, node, stage, channels }, resources);
     resources.use(starting.move());

@@ -5,22 +5,13 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Random } from '../../differential/random.ts';
 import { untilHead } from '../../following/our-node.ts';
-import type { BlockRef } from '../../testbed/op-sequencer.ts';
-import { PreconfirmedRig } from '../rig.ts';
+import type { PreconfirmedRig } from '../rig.ts';
 import { Asker, questionsOf } from './asking.ts';
 import { Metrics } from './effects.ts';
-import { Channels, Player } from './player.ts';
-import { type Act, Stage } from './scene.ts';
-import {
-  describe,
-  earlyMs,
-  gapMs,
-  plainAct,
-  type RunScript,
-  scriptOf,
-  silenceMs,
-  streamCount,
-} from './script.ts';
+import { type Channels, Player } from './player.ts';
+import type { Act, Stage } from './scene.ts';
+import { describe, earlyMs, gapMs, plainAct, type RunScript, scriptOf, silenceMs } from './script.ts';
+import { startStagedRig } from './staged-rig.ts';
 import { Tally } from './tally.ts';
 import { Truth } from './truth.ts';
 import { Watch, type WatchTotals } from './watch.ts';
@@ -181,18 +172,8 @@ async function all(rig: PreconfirmedRig, stage: Stage, channels: Channels): Prom
 }
 
 async function main(): Promise<void> {
-  const channels = new Channels();
-  const streams = Array.from({ length: streamCount }, (_, at) => ({
-    encoding: at === 0 ? ('text' as const) : ('brotli' as const),
-    faults: channels.scriptOf(at),
-  }));
-  let stage: Stage | undefined;
-  const tip = (): BlockRef => {
-    if (stage === undefined) throw new Error('no block is built yet');
-    return stage.tip;
-  };
-  await using rig = await PreconfirmedRig.start({ seed, streams, serve: limits, tip });
-  stage = new Stage(rig.sequencer, rig.workload);
+  const { stage, channels, ...started } = await startStagedRig({ seed, serve: limits });
+  await using rig = started.rig;
   const began = performance.now();
   try {
     await untilHead(rig.ours, rig.sequencer.head.hash);
