@@ -13,7 +13,7 @@ export function encodeRequest(call: Call, atLeast?: string): Buffer {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...call });
   const head = [
     'POST / HTTP/1.1',
-    'host: node',
+    'host: localhost',
     'content-type: application/json',
     `content-length: ${body.length}`,
     ...(atLeast === undefined ? [] : [`x-chain-at-least: ${atLeast}`]),

@@ -5,14 +5,28 @@ export interface NativeOptions {
   /** Accounts and slots kept, each. */
   readonly entries: number;
   readonly codeBytes: number;
-  /** Accounts and slots kept for one block below the window, each. */
-  readonly viewEntries: number;
+  /** Bytes kept of what was loaded for blocks below the window, all of them together. */
+  readonly historyBytes: number;
   readonly poolThreads: number;
   readonly poolQueue: number;
+  /** The largest gas limit of a block that is executed. */
+  readonly maxBlockGas: number;
   /** Takes blocks whose transactions root does not fit. Default: no. */
   readonly oddTransactionsRoots?: boolean;
   /** Blocks that may be pre-confirmed at once. Default: 5. */
   readonly preconfirmedDepth?: number;
+}
+
+/** Bytes of native memory. */
+export interface NativeMemory {
+  /** That the core allocated and has not freed. */
+  readonly live: number;
+  /** In the C library's heaps, used by anybody in the process; absent where it does not say. */
+  readonly used?: number;
+  /** The same, of large pieces that are mapped one by one. What is never touched of them is not resident. */
+  readonly mapped?: number;
+  /** Freed, and kept by the C library for what comes next. */
+  readonly free?: number;
 }
 
 /** What a block header says. */
@@ -69,7 +83,9 @@ export interface NativePreconfirmedSizes {
 export interface NativeSizes {
   readonly accounts: number;
   readonly slots: number;
+  readonly codeBytes: number;
   readonly pooledCalls: number;
+  readonly historyBytes: number;
 }
 
 /** A chain in memory, shared by the threads of the process that attach to it. */
@@ -84,7 +100,12 @@ export declare class NativeChain {
   startAtGenesis(genesis: string): Buffer;
   open(header: Uint8Array): void;
   apply(header: Uint8Array, diff: Uint8Array): void;
-  execute(block: Uint8Array): NativeExecution;
+  /**
+   * Executes a block on a thread of its own and makes it the head when the promise is settled, on this thread. Rejected
+   * with `exhausted` where it took longer than `milliseconds` and what its gas is worth, with `cancelled`, and with
+   * `unavailable` where blocks were taken back meanwhile; the head has not moved then.
+   */
+  execute(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativeExecution>;
   provide(missing: string, values: Uint8Array): void;
   revertTo(number: number): void;
   setCommitment(commitment: NativeCommitment): void;
@@ -116,11 +137,12 @@ export declare class NativeChain {
   /**
    * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,
    * logs bloom, blob gas used and hash of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
-   * `malformed` or `unavailable` everything is as it was. What is missing is handed to `provide`, as for `execute`.
+   * `malformed`, `unavailable`, `exhausted` or `cancelled` everything is as it was. What is missing is handed to `provide`. It
+   * runs, and is taken in, where `execute` does.
    */
-  extendPreconfirmed(flashblock: string): NativePiece;
-  /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. */
-  promote(block: Uint8Array): NativePromotion;
+  extendPreconfirmed(flashblock: string, milliseconds: number, cancel: NativeCancel): Promise<NativePiece>;
+  /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. As `execute`. */
+  promote(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativePromotion>;
   /** The same for the block with this hash, if that is what was pre-confirmed first: it need not be read anywhere. */
   promoteSealed(hash: string): NativePromotion;
   /** Forgets pre-confirmed blocks from a number on. */
@@ -140,9 +162,29 @@ export declare class NativeCommitment {
   root(): string;
 }
 
-/** Tells a pooled call that nobody waits for it any more. */
+/** Tells a block that is executed that nobody waits for it any more. */
 export declare class NativeCancel {
   cancel(): void;
+}
+
+/** A call for the pool. Its texts are copied once, and read in the pool, once, however many rounds it takes. */
+export declare class NativePooledCall {
+  constructor(
+    from: string | undefined,
+    to: string | undefined,
+    gas: string,
+    data: string | undefined,
+    options: string | undefined,
+  );
+  /**
+   * Runs it on a view. Texts that are malformed reject the promise. Bytes are the JSON of a long output, quotes
+   * included, after an `r` if it is of a revert.
+   */
+  run(view: NativeView, milliseconds: number): Promise<string | Buffer>;
+  /** Tells a run that nobody waits for it any more. */
+  cancel(): void;
+  /** Lets go of the texts; nothing can be run any more. */
+  end(): void;
 }
 
 /**
@@ -158,6 +200,8 @@ export declare class NativeView {
    * flashblocks do not change it.
    */
   static openPreconfirmed(chain: NativeChain, version?: number): NativeView | null;
+  /** Frees what only this view holds. Calls in the pool go on; whatever is asked after it throws. */
+  release(): void;
   readonly number: number;
   readonly hash: string;
   readonly timestamp: number;
@@ -180,23 +224,18 @@ export declare class NativeView {
     options: string | undefined,
     budget: number,
   ): string;
-  callPooled(
-    from: string | undefined,
-    to: string | undefined,
-    gas: string,
-    data: string | undefined,
-    options: string | undefined,
-    milliseconds: number,
-    cancel: NativeCancel,
-  ): Promise<string>;
   provide(missing: string, values: Uint8Array): void;
+  /** Keeps what is loaded for a block below the window until `releaseLoaded`. */
+  holdLoaded(): void;
+  releaseLoaded(): void;
 }
 
 /** The exports of the addon. */
 export interface Native {
+  readonly NativeCancel: typeof NativeCancel;
   readonly NativeChain: typeof NativeChain;
   readonly NativeCommitment: typeof NativeCommitment;
-  readonly NativeCancel: typeof NativeCancel;
+  readonly NativePooledCall: typeof NativePooledCall;
   readonly NativeView: typeof NativeView;
   /** Reads the header of a block, given whole or by its header alone (RLP). */
   readHeader(block: Uint8Array): NativeHeader;
@@ -211,6 +250,9 @@ export interface Native {
   checkProof(stateRoot: string, address: string, slots: string[], proof: string): Buffer[];
   /** The preset with the rules of a chain id (decimal), if one is known. */
   presetOf(chainId: string): string | undefined;
+  nativeMemory(): NativeMemory;
+  /** Has the C library give memory back to the system that it keeps for what comes next. Takes milliseconds. */
+  trimMemory(): void;
 }
 
 export declare const native: Native;

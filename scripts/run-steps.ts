@@ -49,6 +49,8 @@ const LONG: readonly Step[] = [
   { name: 'preconfirmed', command: 'npm run -s test:preconfirmed -- --seed 20261115', tests: true },
   { name: 'faults', command: 'npm run -s test:preconfirmed-faults -- --seed 20261115', tests: true },
   { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
+  { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 3', tests: true },
+  { name: 'soak', command: 'npm run -s test:soak -- --seed 20261115', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
   { name: 'execution', command: 'npm run -s bench -- --part execution --quick', tests: true },

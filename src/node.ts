@@ -4,17 +4,31 @@ import { createServer, type Server } from 'node:net';
 import { Gauge, type Registry } from 'prom-client';
 import type { Endpoint } from './config/parsers.ts';
 import type { CommandOptions } from './config/table.ts';
+import { nativeMemory, Trimmer } from './executor/memory.ts';
+import { lowerPoolPriority } from './executor/pool-priority.ts';
 import type { PublishToFeed } from './feed/interface.ts';
 import { appliedEverywhere, newProgress } from './feed/progress.ts';
 import type { ChainCopy } from './ingest/chain-copy.ts';
 import { openCopy } from './ingest/copy.ts';
-import { type AdminServer, createAdminServer, type Readiness } from './rpc/admin-server.ts';
+import { connectionsWithin, openFilesLimit } from './ingest/open-files.ts';
+import { WritingHealth } from './ingest/writing-health.ts';
+import { Shares } from './primitives/shares.ts';
+import { type AdminServer, createAdminServer, type NotReady, type Readiness } from './rpc/admin-server.ts';
+import { newClientMemoryShares } from './rpc/client-memory.ts';
+import { newConnectionMemory } from './rpc/connection-budget.ts';
+import { LeftBehind } from './rpc/left-behind.ts';
 import { LISTENERS, type Listener, type ThreadData } from './serving-thread-messages.ts';
 import { ServingThread } from './serving-threads.ts';
 import type { Store } from './store/interface.ts';
 import { openLmdbStore, openWrittenStore } from './store/lmdb/index.ts';
+import { holdWriterLock } from './store/lmdb/writer-lock.ts';
+import { newHeartbeats, Pulse } from './telemetry/heartbeat.ts';
 import type { Logger } from './telemetry/logger.ts';
-import { createMetricsRegistry, mergeMetrics } from './telemetry/metrics.ts';
+import { measureMemory } from './telemetry/memory.ts';
+import { countersIn, createMetricsRegistry, mergeMetrics } from './telemetry/metrics.ts';
+
+const COLLECT_CHECK_MS = 1_000;
+const TRIM_CHECK_MS = 5_000;
 
 /** A running node. */
 export interface Node {
@@ -25,6 +39,9 @@ export interface Node {
   /** Lets requests under way finish, then stops. */
   close(): Promise<void>;
 }
+
+/** How long metrics wait for a serving thread; those of the others are given without it. */
+const METRICS_WAIT_MS = 1_000;
 
 type Endpoints = Readonly<Partial<Record<Listener, Endpoint>>>;
 
@@ -49,24 +66,34 @@ export async function startNode(
   }
   const failure = new AbortController();
   const onFailure = (error: unknown): void => failure.abort(error);
-  const { data: path, undoWindow, storeMapSize: mapSizeBytes } = options;
-  const storeOptions = { path, undoWindow, mapSizeBytes };
-  // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
-  const store: Store = await (follows
-    ? openWrittenStore(storeOptions, onFailure)
-    : openLmdbStore(storeOptions));
-  const cleanups: (() => Promise<void> | undefined)[] = [() => store.close()];
+  const cleanups: (() => Promise<void> | undefined)[] = [];
   let isDraining = false;
   const close = async (): Promise<void> => {
     isDraining = true;
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
+    const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+    const lock = follows ? holdWriterLock(path) : undefined;
+    cleanups.push(async () => lock?.[Symbol.dispose]());
+    const storeOptions = { path, undoWindow, mapSizeBytes, diskReserveBytes };
+    const registry = createMetricsRegistry();
+    const writing = new WritingHealth(registry, logger);
+    // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
+    const store: Store = await (follows
+      ? openWrittenStore(storeOptions, { onFailure, onTrouble: writing.hear })
+      : openLmdbStore(storeOptions));
+    cleanups.push(() => store.close());
     let endpoints = wantedEndpoints(options);
     await expectFree(endpoints);
-    const registry = createMetricsRegistry();
+    measureMemory(registry, nativeMemory);
     const threads: ServingThread[] = [];
+    const shares = new Shares(options.stateReadsInFlight);
+    const onRefused = measureStateReads(registry, shares);
     const progress = newProgress(options.threads);
+    const clientMemory = newClientMemoryShares(options.threads);
+    const heartbeats = newHeartbeats(options.threads);
+    const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
     let sequence = 0;
     const publish: PublishToFeed = async (item) => {
       // What happens before there are threads, they find in the store.
@@ -78,6 +105,16 @@ export async function startNode(
     };
     const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
     cleanups.push(() => copy.close());
+    lowerPoolPriority();
+    const leftBehind = new LeftBehind({ held: () => 0 });
+    const trimmer = new Trimmer();
+    const timers = [
+      setInterval(() => leftBehind.look(), COLLECT_CHECK_MS),
+      setInterval(() => trimmer.look(), TRIM_CHECK_MS),
+    ];
+    cleanups.push(async () => {
+      for (const timer of timers) clearInterval(timer);
+    });
     // Closed after the threads: whoever asks for its health while they drain hears of it.
     let admin: AdminServer | undefined;
     cleanups.push(() => admin?.close());
@@ -87,15 +124,22 @@ export async function startNode(
     const startThread = (): Promise<Endpoints> => {
       const place = threads.length;
       const executorId = copy.executor.id;
-      const data: ThreadData = { options, version, executorId, endpoints, progress, place };
-      const thread = new ServingThread(data, { load: copy.load, onFailure });
+      const data: ThreadData = {
+        ...{ options, version, executorId, endpoints, place },
+        ...{ progress, clientMemory, heartbeats, connections },
+      };
+      const thread = new ServingThread(data, { load: copy.load, shares, onRefused, onFailure });
       threads.push(thread);
       return thread.listening;
     };
     // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
     if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
     await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
-    admin = await startAdmin(options, { copy, registry, threads, isDraining: () => isDraining });
+    const pulse = new Pulse(heartbeats);
+    const watching = pulse.watch();
+    cleanups.push(async () => watching[Symbol.dispose]());
+    const subject = { copy, registry, threads, pulse, writing, isDraining: () => isDraining };
+    admin = await startAdmin(options, subject);
     copy.start();
     failure.signal.throwIfAborted();
     failure.signal.addEventListener('abort', () => {
@@ -130,11 +174,26 @@ async function expectFree(endpoints: Endpoints): Promise<void> {
   }
 }
 
+/** How many connections there may be: as many as were asked for, or fewer where the system allows fewer open files. */
+function connectionLimit(
+  { threads, maxConnections, ...options }: CommandOptions<'serve'>,
+  logger: Logger,
+): number {
+  const openFiles = openFilesLimit();
+  const wanted = maxConnections * threads * Object.keys(wantedEndpoints(options)).length;
+  const limit = connectionsWithin(openFiles);
+  if (limit < wanted) {
+    const fields = { openFiles, connections: limit, wanted };
+    logger.info(fields, 'fewer connections than --max-connections asks for: raise the limit of open files');
+  }
+  return Math.min(limit, wanted);
+}
+
 function cannotListen(listener: string, endpoint: Endpoint, cause: unknown): Error {
   return new Error(`the ${listener} listener cannot use ${formatEndpoint(endpoint)}`, { cause });
 }
 
-function wantedEndpoints(options: CommandOptions<'serve'>): Endpoints {
+function wantedEndpoints(options: Pick<CommandOptions<'serve'>, Listener>): Endpoints {
   const wanted: Partial<Record<Listener, Endpoint>> = {};
   for (const listener of LISTENERS) {
     const endpoint = options[listener];
@@ -157,10 +216,32 @@ function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** Measures what requests have read from upstreams; the result counts one that was refused. */
+function measureStateReads(registry: Registry, shares: Shares): () => void {
+  const counter = countersIn(registry)('state_reads_refused_total', 'Reads of state refused at once.');
+  const gauge: Gauge = new Gauge({
+    name: 'chain_query_state_reads_in_flight',
+    help: 'Values of state that requests wait for.',
+    registers: [registry],
+    collect: () => gauge.set(shares.taken),
+  });
+  return () => counter.inc();
+}
+
+function silentThreads(pulse: Pulse, limitMs: number): readonly NotReady[] {
+  return pulse.silentMs().flatMap((ms, place) => {
+    if (ms < limitMs) return [];
+    const detail = `serving thread ${place} has not responded for ${Math.floor(ms / 1_000)} s`;
+    return [{ reason: 'worker', detail } as const];
+  });
+}
+
 interface AdminSubject {
   readonly copy: ChainCopy;
   readonly registry: Registry;
   readonly threads: readonly ServingThread[];
+  readonly pulse: Pulse;
+  readonly writing: WritingHealth;
   readonly isDraining: () => boolean;
 }
 
@@ -174,7 +255,9 @@ async function startAdmin(
   const gauges = [
     ['chain_query_hot_accounts', 'Accounts held in hot state.', 'accounts'],
     ['chain_query_hot_slots', 'Storage slots held in hot state.', 'slots'],
+    ['chain_query_hot_code_bytes', 'Contract code held in hot state.', 'codeBytes'],
     ['chain_query_pooled_calls', 'Long calls waiting or running.', 'pooledCalls'],
+    ['chain_query_historical_state_bytes', 'State held of blocks below the window.', 'historyBytes'],
   ] as const;
   const preconfirmed = [
     ['chain_query_preconfirmed_blocks', 'Blocks that are pre-confirmed.', 'blocks'],
@@ -189,20 +272,38 @@ async function startAdmin(
     const collect = (): void => gauge.set(copy.executor.sizes()[size]);
     const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });
   }
+  const responding = new Gauge({
+    name: 'chain_query_worker_responding',
+    help: '1 for each serving thread whose measures are in here, 0 for one that did not answer.',
+    labelNames: ['worker'],
+    registers: [registry],
+  });
   const metrics = async (): Promise<string> => {
-    const ofThreads = await Promise.all(node.threads.map((thread) => thread.metrics()));
-    return mergeMetrics([await registry.getMetricsAsJSON(), ...ofThreads]);
+    const ofThreads = await Promise.all(node.threads.map((thread) => thread.metrics(METRICS_WAIT_MS)));
+    for (const [worker, measured] of ofThreads.entries()) {
+      responding.set({ worker }, measured === undefined ? 0 : 1);
+    }
+    const present = ofThreads.filter((measured) => measured !== undefined);
+    return mergeMetrics([await registry.getMetricsAsJSON(), ...present]);
   };
   try {
     const readiness = async (): Promise<Readiness> => {
-      const { head, lag, hindrances } = await copy.condition();
+      const { head, lag, hindrances, leader, warnings = [] } = await copy.condition();
       return {
-        reasons: [...(node.isDraining() ? [{ reason: 'draining' } as const] : []), ...hindrances],
+        reasons: [
+          ...(node.isDraining() ? [{ reason: 'draining' } as const] : []),
+          ...node.writing.hindrances,
+          ...silentThreads(node.pulse, options.readyWorkerMs),
+          ...hindrances,
+        ],
         ...(head !== undefined && { head }),
         ...(lag !== undefined && { lag: { blocks: lag } }),
+        ...(leader !== undefined && { leader }),
+        ...(warnings.length > 0 && { warnings }),
       };
     };
-    return await createAdminServer(endpoint, { metrics, readiness });
+    const { allowedHosts = [] } = options;
+    return await createAdminServer(endpoint, { metrics, readiness, allowedHosts });
   } catch (error) {
     throw cannotListen('admin', endpoint, error);
   }

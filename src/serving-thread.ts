@@ -10,8 +10,12 @@ import { Head } from './head/head.ts';
 import type { MethodSettings } from './methods/method.ts';
 import { createMethods } from './methods/registry.ts';
 import { andThen } from './primitives/awaitable.ts';
+import { ClientMemory } from './rpc/client-memory.ts';
+import { measureClients } from './rpc/client-metrics.ts';
+import { ConnectionBudget } from './rpc/connection-budget.ts';
 import { Dispatcher } from './rpc/dispatcher.ts';
 import { createHttpServer, type HttpServer } from './rpc/http-server.ts';
+import { LeftBehind } from './rpc/left-behind.ts';
 import { webSocketOptions } from './rpc/ws-server.ts';
 import {
   LISTENERS,
@@ -24,13 +28,19 @@ import { openLmdbStore } from './store/lmdb/index.ts';
 import { StreamMetrics } from './subscriptions/metrics.ts';
 import { Streams, streamsOptions } from './subscriptions/streams.ts';
 import { SUBSCRIPTION_METHODS } from './subscriptions/subscribe-methods.ts';
+import { keepBeating } from './telemetry/heartbeat.ts';
 import { createLogger } from './telemetry/logger.ts';
-import { measureHeap } from './telemetry/metrics.ts';
+import { countLostLines } from './telemetry/metrics.ts';
+import { logWarnings } from './telemetry/process-log.ts';
+import { RefusalCounter } from './telemetry/refusal-counter.ts';
 import { RequestCounter } from './telemetry/request-counter.ts';
 import { ThreadState } from './thread-state.ts';
 
 /** Methods that a public endpoint answers with 403 (A7). */
 const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
+
+/** How often clients are looked at that do not take what they are sent. */
+const CLIENT_CHECK_MS = 1_000;
 
 /** One thread with its own servers, on the process's shared hot state. */
 async function serve({
@@ -39,14 +49,20 @@ async function serve({
   executorId,
   endpoints,
   progress,
+  clientMemory,
   place,
+  heartbeats,
+  connections,
 }: ThreadData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('a serving thread is started by the node');
   const logger = createLogger(options.logLevel);
+  logWarnings(logger);
+  keepBeating(heartbeats, place);
   const registry = new Registry();
-  measureHeap(registry);
+  countLostLines(registry);
   const requests = new RequestCounter(registry);
+  const refusals = new RefusalCounter(registry);
   const store = await openLmdbStore({
     path: options.data,
     undoWindow: options.undoWindow,
@@ -67,28 +83,42 @@ async function serve({
   const streams = new Streams(streamsOptions(options), {
     tip: head.snapshot().head,
     history: {
-      logs: (query, from, to) => head.snapshot().findLogs(query, from, to),
+      logs: (query, from, to, checkpoint) => head.snapshot().findLogs(query, from, to, checkpoint),
       isCanonical: ({ number, hash }) => andThen(store.canonicalHash(number), (known) => known === hash),
     },
     render: {
       header: (header) => executor.headerJson(header),
       transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
     },
-    currentState: () => head.snapshot().viewAt({ kind: 'tag', tag: 'pending' }),
+    readState: (read) =>
+      head.read(async (snapshot) => read(await snapshot.viewAt({ kind: 'tag', tag: 'pending' }))),
     metrics: streamMetrics,
     onFault: (error) => logger.error({ err: error }, 'a stream failed'),
   });
   const methods = createMethods(version, SUBSCRIPTION_METHODS);
+  const memory = new ClientMemory(
+    { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
+    { shares: clientMemory, workerIndex: place },
+  );
+  measureClients(registry, memory);
+  const leftBehind = new LeftBehind({ held: () => memory.bytes });
+  const checking = setInterval(() => {
+    memory.tick(CLIENT_CHECK_MS);
+    leftBehind.look();
+  }, CLIENT_CHECK_MS);
   const servers: HttpServer[] = [];
   const bound: Partial<Record<Listener, Endpoint>> = {};
   for (const listener of LISTENERS) {
     const endpoint = endpoints[listener];
     if (endpoint === undefined) continue;
+    const onRefused = refusals.of(listener);
     const dispatcher = new Dispatcher(
       {
         settings: methodSettings(options, listener, executor.chainId, version),
         maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
+        maxElements: options.maxBodyElements,
         maxResponseBytes: options.maxResponseBytes,
+        answerTimeoutMs: options.requestTimeoutMs,
         atLeastWaitMs: options.atLeastWaitMs,
         maxAtLeastWaiting: options.atLeastWaiting,
         forbidden: listener === 'public' ? NOT_PUBLIC : new Set(),
@@ -98,6 +128,7 @@ async function serve({
         methods,
         onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
         onServed: requests.of(listener),
+        onRefused,
       },
     );
     const server = await createHttpServer(
@@ -114,9 +145,13 @@ async function serve({
         // The main thread keeps the time: past it the process ends, and says that requests were cut off.
         drainTimeoutMs: 2 * options.shutdownTimeoutMs,
         allowAnyOrigin: listener === 'public',
+        allowedHosts: options.allowedHosts ?? [],
       },
       {
         dispatcher,
+        memory,
+        onRefused,
+        connections: new ConnectionBudget(connections.memory, connections.limit),
         websocket: { options: webSocketOptions(options), subscriber: streams, metrics: streamMetrics },
         onFault: (error) => logger.error({ err: error, listener }, 'listener failed'),
       },
@@ -135,6 +170,7 @@ async function serve({
   });
   const close = async (): Promise<void> => {
     await Promise.all([feed.stop(), ...servers.map((server) => server.close())]);
+    clearInterval(checking);
     await store.close();
     port.close();
   };
@@ -148,6 +184,7 @@ async function serve({
         return feed.take(order.sequence, order.item);
       case 'loaded':
       case 'unavailable':
+      case 'refused':
         return state.hear(order);
     }
   });
@@ -167,6 +204,10 @@ function methodSettings(
     compat: options.compat === 'execution-apis',
     gasCap: BigInt(options.callGasCap),
     callTimeLimitMs: options.callTimeLimitMs,
+    loads: {
+      values: isPublic ? options.publicStateReads : options.dedicatedStateReads,
+      bytes: options.requestStateBytes,
+    },
     logs: {
       maxBlockRange: isPublic ? options.publicLogsRange : options.dedicatedLogsRange,
       maxResults: isPublic ? options.publicLogsResults : options.dedicatedLogsResults,

@@ -1,13 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import type { StateLoader } from './executor/interface.ts';
-import { readKeys } from './executor/missing.ts';
 import type { FeedItem } from './feed/interface.ts';
-import { StateUnavailableError } from './primitives/errors.ts';
-import type { StateQuestion, ThreadData, ThreadNews, ThreadOrder } from './serving-thread-messages.ts';
+import type { ThreadData, ThreadNews, ThreadOrder } from './serving-thread-messages.ts';
+import { type QuestionModules, ThreadQuestions } from './thread-questions.ts';
 
-export interface ThreadModules {
-  /** Finds state that the thread's own store does not know. */
-  readonly load: StateLoader;
+export interface ThreadModules extends Omit<QuestionModules, 'say'> {
   readonly onFailure: (error: Error) => void;
 }
 
@@ -23,24 +20,34 @@ export class ServingThread {
   readonly #worker: Worker;
   readonly #exited: Promise<unknown>;
   readonly #waiting = new Set<Waiting>();
+  /** The metrics that it has been asked for. */
+  #asked: Promise<unknown> | undefined;
   #closing = false;
   /** Set once it has ended, for whatever reason. */
   #end: Error | undefined;
 
-  constructor(data: ThreadData, { load, onFailure }: ThreadModules) {
+  constructor(data: ThreadData, { onFailure, ...modules }: ThreadModules) {
     // The compiled program runs the compiled file.
     const file = import.meta.url.endsWith('.ts') ? './serving-thread.ts' : './serving-thread.js';
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data });
+    this.#worker = new Worker(new URL(file, import.meta.url), {
+      workerData: data,
+      name: `serving-${data.place}`,
+      // Past it the thread ends, and the node with it, in words; without it, all memory of the machine is its limit.
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(data.options.threadHeapBytes / 2 ** 20) },
+    });
     let cause: unknown;
     this.#worker.on('error', (error) => {
       cause = error;
     });
+    const questions = new ThreadQuestions({ ...modules, say: (order) => this.#say(order) });
     this.#worker.on('message', (news: ThreadNews) => {
-      if (news.kind === 'load') void this.#answer(news, load);
+      if (news.kind === 'load') void questions.ask(news);
+      else if (news.kind === 'cancel') questions.cancel(news.id);
       else for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
     });
     this.#exited = new Promise((resolve) => this.#worker.on('exit', resolve));
     this.#worker.on('exit', () => {
+      questions.cancelAll();
       const end = new Error('a serving thread ended', { cause });
       this.#end = end;
       for (const waiting of this.#waiting) waiting.reject(end);
@@ -49,10 +56,19 @@ export class ServingThread {
     this.listening = this.#next('listening').then((news) => news.endpoints);
   }
 
-  async metrics(): Promise<unknown> {
-    const answer = this.#next('metrics');
-    this.#say({ kind: 'metrics' });
-    return (await answer).metrics;
+  /** What it measures; undefined when it does not say within the time. It is asked once, however many wait. */
+  metrics(milliseconds: number): Promise<unknown> {
+    if (this.#asked === undefined) {
+      this.#asked = this.#next('metrics').then(({ metrics }) => metrics);
+      const answered = (): void => {
+        this.#asked = undefined;
+      };
+      this.#asked.then(answered, answered);
+      this.#say({ kind: 'metrics' });
+    }
+    const late = new AbortController();
+    const over = delay(milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => undefined);
+    return Promise.race([this.#asked, over]).finally(() => late.abort());
   }
 
   /** Tells the thread of the next item of the feed. */
@@ -64,19 +80,6 @@ export class ServingThread {
     this.#closing = true;
     this.#say({ kind: 'close' });
     await this.#exited;
-  }
-
-  async #answer({ id, keys, number, of }: StateQuestion & { readonly id: number }, load: StateLoader) {
-    try {
-      const values = await load(readKeys(keys), number, of);
-      // Copied, so that no more than the values themselves is sent.
-      this.#say({ kind: 'loaded', id, values: values.map((value) => value && Uint8Array.from(value)) });
-    } catch (error) {
-      // Upstreams and their words are for the log, not for clients.
-      const reason =
-        error instanceof StateUnavailableError ? error.type.reason : 'no upstream gave the state asked for';
-      this.#say({ kind: 'unavailable', id, reason });
-    }
   }
 
   #say(order: ThreadOrder): void {

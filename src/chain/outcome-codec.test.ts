@@ -185,6 +185,11 @@ function expectValueOrDecodeError(decode: (bytes: Uint8Array) => object, input: 
   }
 }
 
+/** All of an outcome, read now. */
+function readAll(input: Uint8Array): object {
+  return { ...decodeOutcome(input) };
+}
+
 describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
   it('reads what is written', () => {
     fc.assert(
@@ -196,6 +201,22 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
       }),
       { seed },
     );
+  });
+
+  it('reads each part once, when somebody asks for it', () => {
+    const [value] = fc.sample(outcome, { numRuns: 1, seed });
+    if (value === undefined) throw new Error('no sample');
+    const whole = encodeOutcome(value);
+    const read = decodeOutcome(whole);
+    expect(read.diff).toBe(read.diff);
+    expect(read.receipts).toBe(read.receipts);
+    expect(read.logs).toBe(read.logs);
+    // Who does not look at the diff does not notice that it is spoiled.
+    const at = read.diffBytes.byteOffset - whole.byteOffset;
+    const spoiled = Buffer.from(whole).fill(0xff, at, at + read.diffBytes.length);
+    const broken = decodeOutcome(spoiled);
+    expect(broken.hash).toBe(read.hash);
+    expect(() => broken.diff).toThrow(DecodeError);
   });
 
   it('reads bytes that lie inside a larger buffer', () => {
@@ -212,9 +233,7 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
 
   it('gives a value or a DecodeError for any bytes', () => {
     fc.assert(
-      fc.property(damaged(outcome.map(encodeOutcome)), (input) =>
-        expectValueOrDecodeError(decodeOutcome, input),
-      ),
+      fc.property(damaged(outcome.map(encodeOutcome)), (input) => expectValueOrDecodeError(readAll, input)),
       { seed, numRuns: 2000 },
     );
     fc.assert(
@@ -234,7 +253,7 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
       Buffer.concat([head, encode((out) => out.bytes(noDiff)), Buffer.alloc(4), largest]),
     ];
     const before = process.memoryUsage();
-    for (const input of inputs) expect(() => decodeOutcome(input)).toThrow(DecodeError);
+    for (const input of inputs) expect(() => readAll(input)).toThrow(DecodeError);
     for (let lists = 0; lists < 4; lists++) {
       expect(() => decodeDiff(Buffer.concat([Buffer.alloc(4 * lists), largest]))).toThrow(DecodeError);
     }
@@ -251,12 +270,12 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
     });
     const one = Buffer.from([1, 0, 0, 0]);
     const head = [Buffer.alloc(88), encode((out) => out.bytes(Buffer.alloc(16)))];
-    expect(() => decodeOutcome(Buffer.concat([...head, one, wide]))).toThrow('wider than 256 bits');
+    expect(() => readAll(Buffer.concat([...head, one, wide]))).toThrow('wider than 256 bits');
     const extra = encode((out) => {
       out.raw(Buffer.alloc(32 + 1 + 1 + 20 + 8 + 8 + 4 + 256 + 4));
       out.raw(Buffer.concat([one, Buffer.from([99])]));
     });
-    expect(() => decodeOutcome(Buffer.concat([...head, one, extra]))).toThrow('unknown receipt field 99');
+    expect(() => readAll(Buffer.concat([...head, one, extra]))).toThrow('unknown receipt field 99');
   });
 });
 

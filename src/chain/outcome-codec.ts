@@ -64,6 +64,11 @@ class NativeReader {
     return items;
   }
 
+  /** All that was not read yet. */
+  rest(): Uint8Array {
+    return this.#bytes.subarray(this.#offset);
+  }
+
   end(): void {
     const left = this.#bytes.length - this.#offset;
     if (left !== 0) throw new DecodeError(`${left} bytes left over`);
@@ -77,7 +82,16 @@ class NativeReader {
   }
 }
 
-/** Reads what executing a block gave, as the native core writes it. Parts are views of `bytes`. */
+/** Receipts and logs follow each other without a length: who wants the one has passed the other. */
+interface Records {
+  readonly receipts: readonly Receipt[];
+  readonly logs: readonly Log[];
+}
+
+/**
+ * Reads what executing a block gave, as the native core writes it. Parts are views of `bytes`. Receipts and logs are read when
+ * one of them is first asked for, and so is the diff: few threads want all of it, and as objects it is many times larger.
+ */
 export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   const input = new NativeReader(bytes);
   const number = input.u64();
@@ -87,21 +101,38 @@ export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   const header = input.bytes();
   const block = input.bytes();
   const diffBytes = input.bytes();
+  const rest = input.rest();
+  const records = once(() => decodeRecords(rest));
+  const diff = once(() => decodeDiff(diffBytes));
+  return {
+    ...{ number, hash, parentHash, timestamp, header, block, diffBytes },
+    get receipts() {
+      return records().receipts;
+    },
+    get logs() {
+      return records().logs;
+    },
+    get diff() {
+      return diff();
+    },
+    encoded: bytes,
+  };
+}
+
+function decodeRecords(bytes: Uint8Array): Records {
+  const input = new NativeReader(bytes);
   const receipts = input.list(() => readReceipt(input));
   const logs = input.list(() => readLog(input));
   input.end();
-  return {
-    number,
-    hash,
-    parentHash,
-    timestamp,
-    header,
-    block,
-    receipts,
-    logs,
-    diff: decodeDiff(diffBytes),
-    diffBytes,
-    encoded: bytes,
+  return { receipts, logs };
+}
+
+/** Makes a value when it is first asked for. */
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
   };
 }
 

@@ -9,7 +9,7 @@ export interface BlockRef {
   readonly hash: Hex;
 }
 
-/** All that executing one block gave: what ingest appends to the store and the feed. */
+/** All that executing one block gave: what ingest appends to the store and the feed. May be read as it is asked for. */
 export interface Outcome extends BlockRef {
   readonly parentHash: Hex;
   readonly timestamp: number;

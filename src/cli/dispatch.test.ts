@@ -51,6 +51,7 @@ it.each([
     ['serve'],
     'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query serve --help.\n',
   ],
+  [['user:s3cret@host'], 'chain-query: unknown command.\nTry chain-query --help.\n'],
   [['toString'], 'chain-query: unknown command toString.\nTry chain-query --help.\n'],
 ])('calls %j a usage error', async (args, stderr) => {
   expect(await run(args)).toEqual({ code: 2, stdout: '', stderr });

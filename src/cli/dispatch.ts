@@ -1,3 +1,4 @@
+import { asksForHelp, isPlainWord } from '../config/flags.ts';
 import { loadOptions, type OptionSources } from '../config/load.ts';
 import { renderCommandHelp, renderHelp } from '../config/render.ts';
 import { COMMANDS, type Command } from '../config/spec.ts';
@@ -5,6 +6,7 @@ import { suggestion } from '../config/suggest.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { UsageError } from '../config/usage-error.ts';
 import { redactUrls } from '../telemetry/redact.ts';
+import { describeError, LoggedError } from './failure.ts';
 import type { ProgressStream } from './progress.ts';
 
 /** What a command gets besides its options. */
@@ -31,7 +33,7 @@ interface Program extends OptionSources, CommandContext {
 /** Exit codes that scripts can rely on. */
 const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
-/** Runs the program and gives its exit code. Every failure is one line on stderr. */
+/** Runs the program and gives its exit code. Every failure is one line on stderr: plain text, or one of the log. */
 export async function dispatch(program: Program): Promise<number> {
   const [word, ...args] = program.args;
   try {
@@ -41,6 +43,7 @@ export async function dispatch(program: Program): Promise<number> {
     else await runCommand(commandNamed(word), { ...program, args });
     return EXIT.ok;
   } catch (error) {
+    if (error instanceof LoggedError) return EXIT.failure;
     program.stderr.write(`chain-query: ${redactUrls(describeError(error))}\n`);
     if (!(error instanceof UsageError)) return EXIT.failure;
     const command = word !== undefined && Object.hasOwn(COMMANDS, word) ? ` ${word}` : '';
@@ -50,7 +53,7 @@ export async function dispatch(program: Program): Promise<number> {
 }
 
 async function runCommand<C extends Command>(command: C, program: Program): Promise<void> {
-  if (program.args.includes('--help') || program.args.includes('-h')) {
+  if (asksForHelp(program.args)) {
     program.stdout.write(renderCommandHelp(command));
     return;
   }
@@ -62,18 +65,6 @@ async function runCommand<C extends Command>(command: C, program: Program): Prom
 function commandNamed(word: string): Command {
   const commands = Object.keys(COMMANDS) as Command[];
   const command = commands.find((candidate) => candidate === word);
-  if (command === undefined) throw new UsageError(`unknown command ${word}.${suggestion(word, commands)}`);
-  return command;
-}
-
-/** The message of an error and of what caused it, on one line. */
-function describeError(error: unknown): string {
-  const messages: string[] = [];
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const message = cause.message || cause.name;
-    // A wrapper often quotes its cause already.
-    if (!messages.some((known) => known.includes(message))) messages.push(message);
-  }
-  if (messages.length === 0) messages.push(String(error));
-  return messages.join(': ').replace(/\s*\n\s*/g, ' ');
+  if (command !== undefined) return command;
+  throw new UsageError(`unknown command${isPlainWord(word) ? ` ${word}` : ''}.${suggestion(word, commands)}`);
 }

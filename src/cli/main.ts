@@ -1,7 +1,18 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { dispatch } from './dispatch.ts';
+import { startWithSmallMemory } from './memory-flags.ts';
+
+/** Commands that run until they are stopped. */
+const LASTING = ['serve', 'dev'];
+
+// Elsewhere a process cannot go on as another program.
+const canRestart = process.platform === 'linux' || process.platform === 'darwin';
+const lasts = LASTING.includes(process.argv[2] ?? '');
+const start = lasts && canRestart ? startWithSmallMemory(process) : undefined;
+if (start !== undefined) process.execve?.(start.file, start.args, start.env);
+// Only now, so that it is not read twice.
+const { dispatch } = await import('./dispatch.ts');
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;

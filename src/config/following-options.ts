@@ -1,4 +1,4 @@
-import { anchorChoice, bytes, count, path, toggle, urls } from './parsers.ts';
+import { anchorChoice, bytes, count, duration, path, toggle, urls } from './parsers.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
@@ -15,6 +15,7 @@ export const FOLLOWING_OPTIONS = {
     commands: ON_UPSTREAMS,
     value: 'URL',
     parse: urls,
+    isSecret: true,
     repeatable: true,
     required: BACKFILL,
     doc: 'JSON-RPC server of the chain to follow, over HTTP or WebSocket. Several are used together.',
@@ -24,7 +25,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE_AND_DOCTOR,
     value: 'NAME|FILE',
     parse: path,
-    doc: 'Rules of the chain: a preset or a genesis file. Left out, they go by the chain id. Kept in the store.',
+    doc: 'Rules of the chain: a preset or a genesis file. Left out, they are those kept in the store, else they go by the chain id.',
   },
   anchor: {
     group: 'Following a chain',
@@ -42,6 +43,22 @@ export const FOLLOWING_OPTIONS = {
     isSwitch: true,
     default: 'on',
     doc: 'Begin anew, without what was held, when the chain cannot be followed on. Never done to a store with backfilled history.',
+  },
+  reanchorAfter: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'DURATION',
+    parse: duration({ min: 1, max: 7 * 86_400_000 }),
+    default: '10m',
+    doc: 'How long every upstream that can be asked must give the same hopeless reason, and no other, before a copy begins anew.',
+  },
+  leaderHysteresis: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'DURATION',
+    parse: duration({ min: 1, max: 3_600_000 }),
+    default: '5s',
+    doc: 'How long the upstream that leads may be behind or away before another leads, and must stay where it stepped back to before it is followed there.',
   },
   verifyState: {
     group: 'Following a chain',
@@ -66,6 +83,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE,
     value: 'URL',
     parse: urls,
+    isSecret: true,
     repeatable: true,
     doc: 'Archive server that is asked for state below the anchor. Without one, that is an error.',
   },
@@ -114,7 +132,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '20000',
-    doc: 'Calls that may wait for one upstream. More fail at once.',
+    doc: 'Calls that may wait for one upstream, for following the chain and for requests each. More fail at once.',
   },
   upstreamResponseBytes: {
     group: 'Following a chain',
@@ -170,7 +188,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 10_000_000 }),
     default: '20000',
-    doc: 'Pieces of state that may wait to be written.',
+    doc: 'Pieces of state that may wait to be written; of a long one, each KiB is one more. Requests for unknown state get HTTP 503 meanwhile.',
   },
   pruneRows: {
     group: 'Following a chain',
@@ -203,5 +221,13 @@ export const FOLLOWING_OPTIONS = {
     parse: count(MILLISECONDS),
     default: '5000',
     doc: 'Time without an answer of any upstream after which /readyz says so.',
+  },
+  readyConfirmedMs: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '15000',
+    doc: 'Time since an upstream named our head, or gave us the next block, after which /readyz says so. One that announces heads is asked for it after 8 s of silence.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -1,17 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { readFlags, type Setting, type Settings } from './flags.ts';
 import { flagOf, OPTION_ROWS, rowsOf, variableOf } from './rows.ts';
 import { type Command, isRequired, type OptionSpec } from './spec.ts';
 import { suggestion } from './suggest.ts';
 import { type CommandOptions, OPTIONS, type OptionName } from './table.ts';
 import { UsageError } from './usage-error.ts';
-
-/** What an option was set to, and where, for messages. */
-interface Setting {
-  readonly text: string;
-  readonly origin: string;
-}
-
-type Settings = ReadonlyMap<OptionName, Setting>;
 
 /** Where options come from; a test gives its own. */
 export interface OptionSources {
@@ -47,31 +40,9 @@ function parseSetting(spec: OptionSpec, setting: Setting): unknown {
     return spec.parse(setting.text);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    throw new UsageError(`${setting.origin}: ${error.message}, not ${JSON.stringify(setting.text)}`);
+    const given = spec.isSecret === true ? '' : `, not ${JSON.stringify(setting.text)}`;
+    throw new UsageError(`${setting.origin}: ${error.message}${given}`);
   }
-}
-
-function readFlags(command: Command, args: readonly string[]): Settings {
-  const names = new Map(OPTION_ROWS.map(([name]) => [flagOf(name), name]));
-  const settings = new Map<OptionName, Setting>();
-  const rest = [...args];
-  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
-    const [flag = '', ...inline] = arg.split('=');
-    const name = names.get(flag);
-    if (!flag.startsWith('-')) throw new UsageError(`unexpected argument ${JSON.stringify(arg)}`);
-    const accepted = rowsOf(command).map(([known]) => flagOf(known));
-    if (name === undefined) throw new UsageError(`unknown option ${flag}.${suggestion(flag, accepted)}`);
-    if (!accepted.includes(flag)) throw new UsageError(`${flag} is not an option of ${command}`);
-    const { repeatable, isSwitch }: OptionSpec = OPTIONS[name];
-    const before = settings.get(name);
-    if (before !== undefined && repeatable !== true) throw new UsageError(`${flag} is given twice`);
-    const bare = isSwitch === true ? 'on' : rest.shift();
-    const text = inline.length > 0 ? inline.join('=') : bare;
-    // A value never starts with two dashes, so `--data --threads 2` is a forgotten value, not a folder.
-    if (text === undefined || text.startsWith('--')) throw new UsageError(`${flag} needs a value`);
-    settings.set(name, { text: before === undefined ? text : `${before.text},${text}`, origin: flag });
-  }
-  return settings;
 }
 
 function readVariables(command: Command, env: OptionSources['env']): Settings {
@@ -113,9 +84,12 @@ function parseConfigFile(file: Setting): object {
   try {
     parsed = JSON.parse(readFileSync(file.text, 'utf8'));
   } catch (cause) {
-    const reason =
-      cause instanceof SyntaxError ? `is not JSON: ${cause.message}` : `cannot be read: ${String(cause)}`;
-    throw new UsageError(`config file ${file.text} ${reason}`, { cause });
+    if (cause instanceof SyntaxError) {
+      // Without what V8 quotes of the text, and without the cause that has it: it may be half of a credential.
+      const reason = cause.message.replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
+      throw new UsageError(`config file ${file.text} is not JSON: ${reason}`);
+    }
+    throw new UsageError(`config file ${file.text} cannot be read: ${String(cause)}`, { cause });
   }
   if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
   throw new UsageError(`config file ${file.text} must hold a JSON object`);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bytes, count, endpoint, threads } from './parsers.ts';
+import { bytes, count, duration, endpoint, hostNames, threads } from './parsers.ts';
 
 it.each([
   ['127.0.0.1:8545', { host: '127.0.0.1', port: 8545 }],
@@ -34,6 +34,19 @@ it.each(['', '-1', '1e3', '0x10', ' 5', '1__0', '101'])('refuses the count %j', 
   expect(() => count({ min: 0, max: 100 })(text)).toThrow('expected a whole number from 0 to 100');
 });
 
+it.each([
+  ['500ms', 500],
+  ['30s', 30_000],
+  ['10m', 600_000],
+  ['2h', 7_200_000],
+])('reads the duration %s', (text, expected) => {
+  expect(duration({ min: 1, max: 7_200_000 })(text)).toBe(expected);
+});
+
+it.each(['', '10', 'm', '1.5s', '-1s', '0s', '3h', '1 s', '1S'])('refuses the duration %j', (text) => {
+  expect(() => duration({ min: 1, max: 7_200_000 })(text)).toThrow('expected a duration such as 500ms');
+});
+
 it('groups digits', () => {
   expect(count({ min: 0, max: 1e6 })('50_000')).toBe(50_000);
 });
@@ -41,3 +54,14 @@ it('groups digits', () => {
 it('has at least one thread for auto', () => {
   expect(threads('auto')).toBeGreaterThan(0);
 });
+
+it('reads host names', () => {
+  expect(hostNames('RPC.example.org,node_1')).toEqual(['rpc.example.org', 'node_1']);
+});
+
+it.each(['', 'a:8545', 'a,,b', 'http://a', '[::1]', '*', 'a.', 'a b'])(
+  'refuses the host names %j',
+  (text) => {
+    expect(() => hostNames(text)).toThrow('expected host names without ports');
+  },
+);

@@ -44,6 +44,21 @@ export function bytes(bounds: { readonly min: number; readonly max: number }): P
   };
 }
 
+const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/** Accepts durations such as `500ms`, `30s`, `10m` or `2h`; gives milliseconds. */
+export function duration(bounds: { readonly min: number; readonly max: number }): Parser<number> {
+  return (text) => {
+    const match = /^(\d+)(ms|s|m|h)$/.exec(text);
+    const value =
+      match === null ? Number.NaN : Number(match[1]) * DURATIONS[match[2] as keyof typeof DURATIONS];
+    if (value >= bounds.min && value <= bounds.max) return value;
+    throw new UsageError(
+      `expected a duration such as 500ms, 30s or 10m, from ${bounds.min} to ${bounds.max} ms`,
+    );
+  };
+}
+
 /** Accepts one of a few words. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): Parser<Word> {
   return (text) => {
@@ -64,6 +79,14 @@ export function urls(text: string): readonly string[] {
     const url = URL.canParse(part) ? new URL(part) : undefined;
     if (url !== undefined && /^(?:https?|wss?):$/.test(url.protocol)) return part;
     throw new UsageError('expected URLs that begin with http, https, ws or wss');
+  });
+}
+
+/** Accepts host names without ports, separated by commas; gives them in lower case. */
+export function hostNames(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    if (/^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/i.test(part)) return part.toLowerCase();
+    throw new UsageError('expected host names without ports');
   });
 }
 

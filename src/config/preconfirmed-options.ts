@@ -12,6 +12,7 @@ export const PRECONFIRMED_OPTIONS = {
     commands: SERVE_AND_DOCTOR,
     value: 'URL',
     parse: urls,
+    isSecret: true,
     repeatable: true,
     doc: 'Stream of flashblocks of the chain that is followed (WebSocket). Several are used together.',
   },

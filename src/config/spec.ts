@@ -23,6 +23,7 @@ const GROUPS = [
   'WebSocket',
   'eth_getLogs',
   'eth_call',
+  'State',
   'Memory and store',
   'Development',
 ] as const;
@@ -40,6 +41,8 @@ export interface OptionSpec<T = unknown> {
   readonly required?: true | readonly Command[];
   /** Several values: the flag may be given more than once, texts separate them by commas, the file may have a list. */
   readonly repeatable?: true;
+  /** May carry a credential: messages do not repeat it, least of all one that is wrong. */
+  readonly isSecret?: true;
   /** The flag alone means `on`. */
   readonly isSwitch?: true;
 }

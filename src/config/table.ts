@@ -1,9 +1,11 @@
 import { BACKFILL_OPTIONS } from './backfill-options.ts';
 import { DEV_OPTIONS } from './dev-options.ts';
 import { FOLLOWING_OPTIONS } from './following-options.ts';
-import { bytes, count, endpoint, oneOf, path, threads } from './parsers.ts';
+import { bytes, count, endpoint, hostNames, oneOf, path, threads } from './parsers.ts';
 import { PRECONFIRMED_OPTIONS } from './preconfirmed-options.ts';
+import { REQUEST_OPTIONS } from './request-options.ts';
 import type { Command, OptionSpec } from './spec.ts';
+import { STATE_OPTIONS } from './state-options.ts';
 import { WEBSOCKET_OPTIONS } from './websocket-options.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
@@ -12,6 +14,7 @@ const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
+const WRITING = ['import', 'serve', 'backfill'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
 const MANY = { min: 1, max: 1_000_000_000 };
@@ -65,6 +68,22 @@ export const OPTIONS = {
     default: '64',
     doc: 'Blocks committed together by an import. A crash loses at most this many.',
   },
+  maxBlockGas: {
+    group: 'Chain',
+    commands: ALL,
+    value: 'GAS',
+    parse: count({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    default: '20_000_000_000',
+    doc: 'Largest gas limit of a block that is executed. It bounds what a false block can cost; one above it is not called a lie.',
+  },
+  blockTimeLimitMs: {
+    group: 'Chain',
+    commands: ALL,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '10000',
+    doc: 'Time to execute a block, without the loading of its state, and 1 s more for each 100 million gas it used. What takes longer is given up and tried again.',
+  },
   ...FOLLOWING_OPTIONS,
   ...PRECONFIRMED_OPTIONS,
   ...BACKFILL_OPTIONS,
@@ -92,6 +111,14 @@ export const OPTIONS = {
     default: '127.0.0.1:8547',
     doc: 'Admin listener: health and metrics. `off` closes it.',
   },
+  allowedHosts: {
+    group: 'Listeners',
+    commands: SERVE,
+    value: 'NAME',
+    parse: hostNames,
+    repeatable: true,
+    doc: 'Further names by which listeners on loopback may be asked, as behind a proxy. Pages from there may use the dedicated and admin listeners too.',
+  },
   listenPortFile: {
     group: 'Listeners',
     commands: SERVE,
@@ -107,102 +134,15 @@ export const OPTIONS = {
     default: 'auto',
     doc: 'Serving threads, all on one shared state. `auto` is one per core.',
   },
-  compat: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'MODE',
-    parse: oneOf('none', 'execution-apis'),
-    default: 'none',
-    doc: 'With `execution-apis`, the few rules where this service differs from the standard follow the standard.',
-  },
-  httpFront: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'FRONT',
-    parse: oneOf('hybrid', 'node'),
-    default: 'hybrid',
-    doc: 'With `hybrid`, plain requests are read straight off the socket; with `node`, all by node:http. The answers are the same.',
-  },
-  maxConnections: {
-    group: 'Requests',
-    commands: SERVE_AND_DOCTOR,
-    value: 'N',
-    parse: count({ min: 1, max: 1_000_000 }),
-    default: '10000',
-    doc: 'Open connections per listener and thread. More are refused.',
-  },
-  maxInFlight: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 1_000_000 }),
-    default: '1024',
-    doc: 'Requests worked on at the same time, per listener and thread. More get HTTP 503.',
-  },
-  requestTimeoutMs: {
-    group: 'Requests',
+  readyWorkerMs: {
+    group: 'Listeners',
     commands: SERVE,
     value: 'MS',
-    parse: count(MILLISECONDS),
-    default: '30000',
-    doc: 'Time to receive and answer one request.',
+    parse: count({ min: 1_000, max: 3_600_000 }),
+    default: '3000',
+    doc: 'Time without a sign of life of a serving thread after which /readyz says so.',
   },
-  shutdownTimeoutMs: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'MS',
-    parse: count(MILLISECONDS),
-    default: '10000',
-    doc: 'Time that running requests get to finish after SIGINT or SIGTERM.',
-  },
-  atLeastWaitMs: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'MS',
-    parse: count({ min: 0, max: 60_000 }),
-    default: '2000',
-    doc: 'How long a request waits for the block that its x-chain-at-least names. 0 is not at all.',
-  },
-  atLeastWaiting: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 1_000_000 }),
-    default: '256',
-    doc: 'Requests that may wait so at the same time, per listener and thread. More get HTTP 503.',
-  },
-  maxBodyBytes: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'SIZE',
-    parse: bytes({ min: 2 ** 10, max: 2 ** 28 }),
-    default: '5MiB',
-    doc: 'Largest request body. A larger one gets HTTP 413.',
-  },
-  maxResponseBytes: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'SIZE',
-    parse: bytes({ min: 2 ** 10, max: 2 ** 29 }),
-    default: '10MiB',
-    doc: 'Every response stays under this size. Common clients refuse 10 MiB and more.',
-  },
-  publicBatchEntries: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 100_000 }),
-    default: '100',
-    doc: 'Entries of one batch on the public listener.',
-  },
-  dedicatedBatchEntries: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 100_000 }),
-    default: '1000',
-    doc: 'Entries of one batch on the dedicated listener.',
-  },
+  ...REQUEST_OPTIONS,
   ...WEBSOCKET_OPTIONS,
   publicLogsRange: {
     group: 'eth_getLogs',
@@ -281,8 +221,8 @@ export const OPTIONS = {
     commands: SERVE,
     value: 'N',
     parse: count({ min: 1, max: 100_000_000 }),
-    default: '20000',
-    doc: 'Steps (jumps, calls, gas spent) of a call on the serving thread. Past it, the call is run again on the pool.',
+    default: '12000',
+    doc: 'Steps (jumps, calls, gas spent, bytes returned) of a call on the serving thread. Past it, the call is run again on the pool.',
   },
   callPoolThreads: {
     group: 'eth_call',
@@ -300,21 +240,22 @@ export const OPTIONS = {
     default: '256',
     doc: 'Long calls that may wait for the pool. More get HTTP 503.',
   },
+  ...STATE_OPTIONS,
   hotStateEntries: {
     group: 'Memory and store',
     commands: ALL,
     value: 'N',
-    parse: count({ min: 65_536, max: 1_000_000_000 }),
+    parse: count({ min: 1_024, max: 1_000_000_000 }),
     default: '2000000',
     doc: 'Accounts and slots kept in memory, each, shared by all threads.',
   },
-  historicalViews: {
+  threadHeapBytes: {
     group: 'Memory and store',
     commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 100_000 }),
-    default: '256',
-    doc: 'Views of blocks older than the undo window that are kept ready.',
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 26, max: 2 ** 36 }),
+    default: '512MiB',
+    doc: 'JavaScript heap of one serving thread, at most. A thread that needs more ends, and the node with it.',
   },
   renderCacheBytes: {
     group: 'Memory and store',
@@ -328,7 +269,7 @@ export const OPTIONS = {
     group: 'Memory and store',
     commands: ALL,
     value: 'SIZE',
-    parse: bytes({ min: 2 ** 20, max: 2 ** 32 - 1 }),
+    parse: bytes({ min: 2 ** 16, max: 2 ** 32 - 1 }),
     default: '256MiB',
     doc: 'Contract code kept in memory, shared by all threads.',
   },
@@ -339,6 +280,14 @@ export const OPTIONS = {
     parse: bytes({ min: 2 ** 24, max: 2 ** 46 }),
     default: '1TiB',
     doc: 'Address space reserved for the embedded store, so also its largest size. Not memory in use.',
+  },
+  diskReserve: {
+    group: 'Memory and store',
+    commands: WRITING,
+    value: 'SIZE',
+    parse: bytes({ min: 0, max: 2 ** 40 }),
+    default: '128MiB',
+    doc: 'Room on the disk below which nothing more is written. What is held is served on, and /readyz says `store`.',
   },
   undoWindow: {
     group: 'Memory and store',

@@ -71,6 +71,14 @@ export const WEBSOCKET_OPTIONS = {
     default: '1000',
     doc: 'Blocks of history that a resuming subscription reads at a time.',
   },
+  resumeReaders: {
+    group: 'WebSocket',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000 }),
+    default: '4',
+    doc: 'Resuming subscriptions that read history at the same time, per thread. Each holds a block of it in memory.',
+  },
   resumeWaitMs: {
     group: 'WebSocket',
     commands: SERVE,
@@ -78,14 +86,6 @@ export const WEBSOCKET_OPTIONS = {
     parse: count(MILLISECONDS),
     default: '10000',
     doc: 'How long a resuming subscription waits to be told of a reorganisation that the store has already.',
-  },
-  stateChangesKept: {
-    group: 'WebSocket',
-    commands: SERVE,
-    value: 'N',
-    parse: count(MANY),
-    default: '100000',
-    doc: 'Changes told to stateChanges that are kept in case their blocks are taken off, per thread.',
   },
   stateChangesWaiting: {
     group: 'WebSocket',

@@ -1,10 +1,10 @@
+import { Turns } from '../primitives/turns.ts';
 import type { ChainOptions, DevChain } from './chain.ts';
 import { startChild } from './child.ts';
 import { openGate } from './gate.ts';
 import { CHAIN_ID, GAS_LIMIT, writeGenesis } from './genesis.ts';
 import { DEPOSITOR } from './l1-attributes.ts';
 import { MinedBlock } from './mined-block.ts';
-import { Turns } from './turns.ts';
 
 const MAX_WAITING = 1_000;
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
+import { Turns } from '../primitives/turns.ts';
 import { openGate } from './gate.ts';
-import { Turns } from './turns.ts';
 
 /** A server that answers with what it was sent, behind a gate. */
 async function setup(maxWaiting = 10) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../primitives/turns.ts';
 
 interface Gate extends AsyncDisposable {
   readonly url: string;

@@ -1,8 +1,8 @@
 import type { Hex } from '../primitives/hex.ts';
+import type { Turns } from '../primitives/turns.ts';
 import { type BlockSoFar, type OpenBlock, timestampAfter } from './chain.ts';
 import { l1AttributesDeposit } from './l1-attributes.ts';
 import { ask, askAll, askEach } from './rpc.ts';
-import type { Turns } from './turns.ts';
 
 /** A block as JSON-RPC shows it; its transactions are hashes. */
 interface RpcBlock extends Omit<BlockSoFar, 'feeRecipient' | 'prevRandao' | 'blockNumber' | 'blockHash'> {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { DecodeError } from '../chain/byte-codec.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
-import { executeOfficialChain, officialGenesis, roomyOptions } from './fixture.ts';
+import { emitter, executeOfficialChain, officialGenesis, roomyOptions, zeroSlot } from './fixture.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const { text: genesis, config } = officialGenesis();
@@ -89,6 +89,9 @@ async function attempt(target: object, name: string, args: readonly unknown[]): 
   }
 }
 
+/** Methods that read something and execute it, within limits that come after it. */
+const EXECUTED: ReadonlySet<string> = new Set(['execute', 'extendPreconfirmed', 'promote']);
+
 /** Every method, so that no new one is left out. */
 function methodsOf(type: { readonly prototype: object }): readonly string[] {
   const all = Object.entries(Object.getOwnPropertyDescriptors(type.prototype));
@@ -98,10 +101,16 @@ function methodsOf(type: { readonly prototype: object }): readonly string[] {
 }
 
 describe(`the addon (TEST_SEED=${seed})`, () => {
-  it('survives nonsense in every argument of every method', async () => {
+  it('survives nonsense in every argument of every method', { timeout: 60_000 }, async () => {
     const good = newChain();
     const view = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
     const answer = view.nonce(`0x${'7'.repeat(40)}`);
+    const call = new native.NativePooledCall('0x', '0x', 'gas', 'data', '{');
+    const done = new native.NativePooledCall(undefined, undefined, '0x1', undefined, undefined);
+    done.end();
+    await expect(done.run(view, 1)).rejects.toThrow(/done with/);
+    const released = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
+    released.release();
     let chain = newChain();
     const opChain = native.NativeChain.create('op-sepolia', roomyOptions);
     let refused = 0;
@@ -109,7 +118,12 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
       const targets: readonly (readonly [object, string])[] = [
         ...methodsOf(native.NativeChain).map((name) => [chain, name] as const),
         ...methodsOf(native.NativeChain).map((name) => [opChain, name] as const),
-        ...methodsOf(native.NativeView).map((name) => [view, name] as const),
+        ...methodsOf(native.NativeView).flatMap((name) =>
+          name === 'release' ? [] : [[view, name] as const],
+        ),
+        ...methodsOf(native.NativeView).map((name) => [released, name] as const),
+        ...methodsOf(native.NativePooledCall).map((name) => [call, name] as const),
+        ...methodsOf(native.NativePooledCall).map((name) => [done, name] as const),
         ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
         ...['readHeader', 'keccak256', 'checkProof', 'presetOf'].map((name) => [native, name] as const),
         [native.NativeChain, 'attach'],
@@ -117,20 +131,47 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         [native.NativeView, 'openPreconfirmed'],
       ];
       const [target, name] = targets[method % targets.length] ?? [native, 'readHeader'];
-      if (await attempt(target, name, args)) refused++;
+      // What is executed has to get past its other arguments, mostly.
+      const limits = [1_000, new native.NativeCancel()];
+      const isExecuted = EXECUTED.has(name) && args.length % 4 !== 0;
+      if (await attempt(target, name, isExecuted ? [args[0], ...limits] : args)) refused++;
     };
     const args = fc.array(nonsense(), { maxLength: 7 });
     await fc.assert(fc.asyncProperty(fc.nat(100_000), args, run), { seed, numRuns: 4_000 });
     expect(refused).toBeGreaterThan(2_000);
     // A chain that was given nonsense can still begin again.
     chain = newChain();
-    expect(chain.execute(outcomes[1]?.block ?? new Uint8Array()).missing).toBeDefined();
+    const cancel = new native.NativeCancel();
+    const { missing } = await chain.execute(outcomes[1]?.block ?? new Uint8Array(), 10_000, cancel);
+    expect(missing).toBeDefined();
     expect(view.nonce(`0x${'7'.repeat(40)}`)).toBe(answer);
+  });
+
+  it('refuses what is asked of a state that was given back', () => {
+    const chain = newChain();
+    const view = native.NativeView.open(chain, outcomes[3]?.header ?? new Uint8Array());
+    const lacking = view.storage(emitter, zeroSlot).slice(1);
+    const value = Buffer.from([1, 0, 0, 0, 7]);
+    view.release();
+    view.release();
+    for (const ask of [
+      () => view.nonce(emitter),
+      () => view.number,
+      () => view.header(),
+      () => view.provide(lacking, value),
+      () => view.call(undefined, emitter, '0xffff', undefined, undefined, 100),
+      () => view.holdLoaded(),
+      () => new native.NativePooledCall(undefined, emitter, '0xffff', undefined, undefined).run(view, 5),
+    ]) {
+      expect(ask).toThrow('unavailable: the state was given back');
+    }
   });
 
   it('refuses a chain without rules, or with options that are none', () => {
     for (const spec of ['', 'no such chain', '{"chainId":-1}', '[1]', '{"chainId":1,"londonBlock":"x"}']) {
-      expect(() => native.NativeChain.create(spec, roomyOptions)).toThrow(/^malformed: chain config/);
+      expect(() => native.NativeChain.create(spec, roomyOptions)).toThrow(
+        /^malformed: (chain config|no chain)/,
+      );
     }
     for (const options of [undefined, null, 1, {}, { window: 'x' }]) {
       expect(() => native.NativeChain.create(config, options as never)).toThrow(/convert|Missing field/);
@@ -146,10 +187,8 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     const header = outcomes[0]?.header ?? new Uint8Array();
     expect(() => native.NativeView.open(commitment as never, header)).toThrow(/not an instance/);
     expect(() => chain.setCommitment(chain as never)).toThrow(/not an instance/);
-    const view = native.NativeView.open(chain, header);
-    const pooled = (): unknown =>
-      view.callPooled(undefined, undefined, '0x1', undefined, undefined, 1, commitment as never);
-    expect(pooled).toThrow(/not an instance/);
+    const call = new native.NativePooledCall(undefined, undefined, '0x1', undefined, undefined);
+    expect(() => call.run(commitment as never, 1)).toThrow(/not an instance/);
   });
 
   it('refuses genesis files that are none', () => {
@@ -200,7 +239,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         const chain = newChain();
         const same = Buffer.compare(bytes, block) === 0;
         try {
-          const { missing } = chain.execute(bytes);
+          const { missing } = await chain.execute(bytes, 10_000, new native.NativeCancel());
           // The body was sound; what it gives is compared with the header once nothing is missing.
           expect(same || missing !== undefined).toBe(true);
         } catch (error) {

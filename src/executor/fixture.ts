@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { fromHex, type Hex } from '../primitives/hex.ts';
-import type { CallRequest, StateLoader } from './interface.ts';
+import type { CallRequest, LoadContext, StateLoader } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
 
 const shared = process.env['CHAIN_QUERY_SHARED'] ?? resolve(import.meta.dirname, '../../../shared');
@@ -28,9 +28,11 @@ export const roomyOptions = {
   window: 256,
   entries: 100_000,
   codeBytes: 2 ** 24,
-  viewEntries: 10_000,
+  historyBytes: 2 ** 24,
   poolThreads: 1,
   poolQueue: 16,
+  maxBlockGas: 2 ** 40,
+  blockTimeLimitMs: 30_000,
   callInlineSteps: 20_000,
   callTimeLimitMs: 5_000,
 };
@@ -78,6 +80,11 @@ export function restoreLast(
   executor.open(first.header);
   for (const { header, diffBytes } of rest) executor.apply(header, diffBytes);
   return executor;
+}
+
+/** A request of a client that goes away when the signal aborts. */
+export function asClient(signal: AbortSignal, client = 'test'): LoadContext {
+  return { client, signal };
 }
 
 /** A call of code that it brings along. */

@@ -1,15 +1,28 @@
 import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { LoadBudget } from '../primitives/load-budget.ts';
+
+/** The request that state is loaded for: loading ends with it, and counts against what it and its client may have. */
+export interface LoadContext {
+  /** Who asks: clients share out what may be read from upstreams at the same time. */
+  readonly client: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** Absent where somebody else counts. */
+  readonly budget?: LoadBudget | undefined;
+}
 
 /**
  * Loads what the native core misses, as of block `number`; `undefined` for a key means it cannot be known. With
- * `of`, the answer is for that block, and must be refused once that block is not canonical any more.
+ * `of`, the answer is for that block, and must be refused once that block is not canonical any more. Without a context
+ * it is loaded for the node itself.
  */
 export type StateLoader = (
   keys: readonly StateKey[],
   number: number,
   of: BlockRef | undefined,
+  context?: LoadContext,
 ) => Awaitable<readonly (Uint8Array | undefined)[]>;
 
 /** A call, checked and normalised: every quantity is minimal hex, every byte string even-length hex. */
@@ -60,10 +73,13 @@ export interface BlockOverrides {
   readonly blobBaseFee?: Hex;
 }
 
+/** What a call gave back; where that is long, the bytes of its JSON, quotes included. */
+export type Output = Hex | Buffer;
+
 /** How a call ended. `halt` is an EVM fault such as out of gas; `invalid` a call that could not start. */
 export type CallResult =
-  | { readonly kind: 'success'; readonly output: Hex }
-  | { readonly kind: 'revert'; readonly output: Hex }
+  | { readonly kind: 'success'; readonly output: Output }
+  | { readonly kind: 'revert'; readonly output: Output }
   | { readonly kind: 'halt'; readonly message: string }
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'timeout' }
@@ -75,12 +91,22 @@ export type CallResult =
 export interface StateView {
   readonly ref: BlockRef;
   readonly timestamp: number;
-  transactionCount(address: Hex): Awaitable<Hex>;
+  transactionCount(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** Both are quantities, and zero where there is no account. */
-  account(address: Hex): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }>;
+  account(address: Hex, context?: LoadContext): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }>;
   /** 32 bytes. `slot` is 32 bytes of hex. */
-  storageAt(address: Hex, slot: Hex): Awaitable<Hex>;
-  call(request: CallRequest, signal?: AbortSignal): Awaitable<CallResult>;
+  storageAt(address: Hex, slot: Hex, context?: LoadContext): Awaitable<Hex>;
+  call(request: CallRequest, context?: LoadContext): Awaitable<CallResult>;
+}
+
+/**
+ * A state that others take the place of within a second: it holds native memory until the last one who has it gives it back.
+ * Whoever opened it has it first. Who keeps asking it beyond one turn of the event loop has to hold it for as long.
+ */
+export interface HeldStateView extends StateView {
+  hold(): void;
+  /** Gives it back; after the last one, asking it fails with `StateUnavailableError`. */
+  release(): void;
 }
 
 /** What executing a flashblock gave. */
@@ -121,7 +147,7 @@ export interface Executor {
    * A pre-confirmed state, by the version it was published under; undefined once newer ones have taken its place. It is
    * good while `standsOn` is canonical.
    */
-  preconfirmedView(version: number, standsOn: BlockRef): StateView | undefined;
+  preconfirmedView(version: number, standsOn: BlockRef): HeldStateView | undefined;
   /** Executes and verifies a block (RLP) on top of the head and makes it the head of hot state. */
   execute(block: Uint8Array): Promise<Outcome>;
   /** Takes blocks above `number` off hot state. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DecodeError } from '../chain/byte-codec.ts';
 import { describeKey, keyText, type StateKey } from '../chain/state-key.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
@@ -8,6 +9,8 @@ const PREFIX_DIGITS = 32;
 /** Hex digits that follow each kind of key. */
 const KEY_DIGITS: Readonly<Record<string, number>> = { a: 40, s: 104, c: 64, h: 16 };
 const HASH_BYTES = 32;
+/** Keys that one code weighs as much as, where keys are handed in some at a time. */
+const CODE_WEIGHT = 4;
 /** What an account without code has as its code hash. */
 const NO_CODE = Buffer.from('c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470', 'hex');
 
@@ -46,23 +49,54 @@ function readKey(kind: string, digits: string): StateKey {
   }
 }
 
-/** Loads what the native core lacked and hands it in: code together with its account, which saves a round. */
+/** Takes in what was loaded. */
+interface Core {
+  provide(missing: string, values: Uint8Array): void;
+}
+
+/**
+ * Loads what the native core lacked and hands it in, `atOnce` keys at a time: code together with its account, which saves
+ * a round.
+ */
 export async function supply(
-  core: { provide(missing: string, values: Uint8Array): void },
+  core: Core,
   missing: string,
   load: (keys: readonly StateKey[], asOf: number) => Awaitable<Values>,
+  atOnce = Number.POSITIVE_INFINITY,
 ): Promise<void> {
   const { asOf, keys } = readMissing(missing);
-  const values = await load(keys, asOf);
-  const codes = codeKeys(keys, values);
-  if (codes.length === 0) return core.provide(missing, joinValues(keys, values));
-  const loaded = await load(codes, asOf);
-  const known = codes.filter((_, index) => loaded[index] !== undefined);
-  const bytes = loaded.filter((code) => code !== undefined);
-  core.provide(
-    missing + known.map(keyText).join(''),
-    Buffer.concat([joinValues(keys, values), joinValues(known, bytes)]),
-  );
+  const prefix = missing.slice(0, PREFIX_DIGITS);
+  for (const part of partsOf(keys, atOnce)) {
+    // Reading a store and handing in values takes this thread's time.
+    if (part !== keys) await nextTurn();
+    const values = await load(part, asOf);
+    hand(core, prefix, part, values);
+    const codes = codeKeys(part, values);
+    // Long, and each is hashed when it is handed in.
+    for (const some of partsOf(codes, Math.ceil(atOnce / CODE_WEIGHT))) {
+      if (some !== codes) await nextTurn();
+      const loaded = await load(some, asOf);
+      const known = some.filter((_, index) => loaded[index] !== undefined);
+      hand(
+        core,
+        prefix,
+        known,
+        loaded.filter((code) => code !== undefined),
+      );
+    }
+  }
+}
+
+/** The list itself if it is short enough, or else parts of it; none of an empty one. */
+function partsOf(keys: readonly StateKey[], size: number): readonly (readonly StateKey[])[] {
+  if (keys.length <= size) return keys.length === 0 ? [] : [keys];
+  const parts: (readonly StateKey[])[] = [];
+  for (let at = 0; at < keys.length; at += size) parts.push(keys.slice(at, at + size));
+  return parts;
+}
+
+function hand(core: Core, prefix: string, keys: readonly StateKey[], values: Values): void {
+  if (keys.length > 0) core.provide(prefix + keys.map(keyText).join(''), joinValues(keys, values));
 }
 
 /** The code of the accounts among the values, but for what was asked for anyway. */

@@ -1,18 +1,23 @@
-import {
-  type NativeChain,
-  type NativeOptions,
-  type NativePiece,
-  type NativeView,
-  native,
-} from '@chain-query/native';
+import { type NativeChain, type NativeOptions, type NativeView, native } from '@chain-query/native';
 import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
-import type { StateKey } from '../chain/state-key.ts';
-import { type Awaitable, type Hex, toHex } from '../primitives/hex.ts';
-import { asInvalidBlock, asUnavailable, InvalidProofError } from './errors.ts';
-import type { ExecutedFlashblock, Executor, Promotion, StateLoader, StateView } from './interface.ts';
-import { supply } from './missing.ts';
+import { type Hex, toHex } from '../primitives/hex.ts';
+import { asInvalidBlock, InvalidProofError } from './errors.ts';
+import { type BlockLoader, Executions, timeOfRuns, timeUntil } from './executions.ts';
+import type {
+  ExecutedFlashblock,
+  Executor,
+  HeldStateView,
+  Promotion,
+  StateLoader,
+  StateView,
+} from './interface.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
+
+export interface ExecutorOptions extends ViewOptions {
+  /** For executing a block, without the loading of its state. */
+  readonly blockTimeLimitMs: number;
+}
 
 export interface ExecutorModules {
   readonly load: StateLoader;
@@ -28,9 +33,6 @@ export type StateScan = AsyncIterable<
       readonly value: Uint8Array;
     }
 >;
-
-/** Rounds of loading for one block: each speculates as far as it can, so few are ever needed. */
-const MAX_ROUNDS = 256;
 
 /** What a header says, read from the RLP of a block or of its header. */
 export interface HeaderInfo extends BlockRef {
@@ -76,22 +78,18 @@ export function presetOf(chainId: bigint): string | undefined {
   return native.presetOf(chainId.toString()) ?? undefined;
 }
 
-/** Loads what a block being executed lacks. */
-export type BlockLoader = (
-  keys: readonly StateKey[],
-  asOf: number,
-) => Awaitable<readonly (Uint8Array | undefined)[]>;
-
 /** The native EVM behind the interface that the rest of the node sees. */
 export class NativeExecutor implements Executor {
   readonly chainId: bigint;
   readonly #chain: NativeChain;
-  readonly #options: ViewOptions;
+  readonly #options: ExecutorOptions;
   readonly #load: StateLoader;
   readonly #loadForBlock: BlockLoader = (keys, asOf) => this.#load(keys, asOf, undefined);
+  readonly #executions: Executions;
 
-  private constructor(chain: NativeChain, options: ViewOptions, modules: ExecutorModules) {
+  private constructor(chain: NativeChain, options: ExecutorOptions, modules: ExecutorModules) {
     this.#chain = chain;
+    this.#executions = new Executions(chain);
     this.#options = options;
     this.#load = modules.load;
     this.chainId = BigInt(chain.chainId);
@@ -100,14 +98,14 @@ export class NativeExecutor implements Executor {
   /** Makes a chain by preset name or from the `config` object of a genesis file. */
   static create(
     spec: string,
-    options: NativeOptions & ViewOptions,
+    options: NativeOptions & ExecutorOptions,
     modules: ExecutorModules,
   ): NativeExecutor {
     return new NativeExecutor(native.NativeChain.create(spec, options), options, modules);
   }
 
   /** Attaches to a chain that another thread of this process made. */
-  static attach(id: number, options: ViewOptions, modules: ExecutorModules): NativeExecutor {
+  static attach(id: number, options: ExecutorOptions, modules: ExecutorModules): NativeExecutor {
     return new NativeExecutor(native.NativeChain.attach(id), options, modules);
   }
 
@@ -120,7 +118,7 @@ export class NativeExecutor implements Executor {
     return new NativeStateView(reopen(), this.#options, this.#load, { reopen });
   }
 
-  preconfirmedView(version: number, standsOn: BlockRef): StateView | undefined {
+  preconfirmedView(version: number, standsOn: BlockRef): HeldStateView | undefined {
     const view = native.NativeView.openPreconfirmed(this.#chain, version);
     // It cannot be opened again: what it stands on has left the chain, or is too old for anybody to ask.
     return view === null ? undefined : new NativeStateView(view, this.#options, this.#load, { standsOn });
@@ -141,20 +139,38 @@ export class NativeExecutor implements Executor {
     this.#chain.apply(header, diff);
   }
 
-  async execute(block: Uint8Array, load: BlockLoader = this.#loadForBlock): Promise<EncodedOutcome> {
-    const { outcome } = await this.#complete(() => this.#chain.execute(block), load);
+  /**
+   * Executes a block on the head and makes it the head. Throws `InvalidBlockError` when it is not what it claims to be,
+   * `ExecutionLimitError` when it takes too long, and the signal's reason once that aborts.
+   */
+  async execute(
+    block: Uint8Array,
+    load: BlockLoader = this.#loadForBlock,
+    signal?: AbortSignal,
+  ): Promise<EncodedOutcome> {
+    const { outcome } = await this.#executions.complete(
+      (ms, cancel) => this.#chain.execute(block, ms, cancel),
+      { load, time: timeOfRuns(this.#options.blockTimeLimitMs), signal },
+    );
     if (outcome === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
     return decodeOutcome(outcome);
   }
 
   /**
    * Executes a flashblock (its message) on the one before it, and shows it to readers. Throws `InvalidBlockError` when
-   * it is not what it claims to be, and `StateUnavailableError` when the head has moved; nothing has changed then.
+   * it is not what it claims to be, `StateUnavailableError` when the head has moved, and `ExecutionLimitError` when it is not
+   * done by `deadline` (of `performance.now`); nothing has changed then.
    */
-  async executeFlashblock(message: string, load: BlockLoader): Promise<ExecutedFlashblock> {
-    const run = (): NativePiece => asUnavailable(() => this.#chain.extendPreconfirmed(message));
-    const piece = await this.#complete(run, load);
-    const { outcome, version, index, firstTransaction, firstLog } = piece;
+  async executeFlashblock(
+    message: string,
+    load: BlockLoader,
+    deadline: number,
+    signal?: AbortSignal,
+  ): Promise<ExecutedFlashblock> {
+    const { outcome, version, index, firstTransaction, firstLog } = await this.#executions.complete(
+      (ms, cancel) => this.#chain.extendPreconfirmed(message, ms, cancel),
+      { load, time: timeUntil(deadline), signal },
+    );
     if (
       outcome === undefined ||
       version === undefined ||
@@ -171,10 +187,10 @@ export class NativeExecutor implements Executor {
    * Makes a sealed block the head if it is as it was pre-confirmed; from the first transaction that is not, it is
    * executed. Without an outcome, all of it has to be executed.
    */
-  async promote(block: Uint8Array, load: BlockLoader): Promise<Promotion> {
-    const { outcome, differs, transaction, field, preconfirmed } = await this.#complete(
-      () => this.#chain.promote(block),
-      load,
+  async promote(block: Uint8Array, load: BlockLoader, signal?: AbortSignal): Promise<Promotion> {
+    const { outcome, differs, transaction, field, preconfirmed } = await this.#executions.complete(
+      (ms, cancel) => this.#chain.promote(block, ms, cancel),
+      { load, time: timeOfRuns(this.#options.blockTimeLimitMs), signal },
     );
     return {
       outcome: outcome && decodeOutcome(outcome),
@@ -184,8 +200,11 @@ export class NativeExecutor implements Executor {
   }
 
   /** The outcome of the block with this hash, which is the head now, if that is what was pre-confirmed. */
-  promoteSealed(hash: Hex): EncodedOutcome | undefined {
-    const { outcome } = asInvalidBlock(() => this.#chain.promoteSealed(hash));
+  async promoteSealed(hash: Hex): Promise<EncodedOutcome | undefined> {
+    // Not before a flashblock that came earlier: it may be the one that makes this the block.
+    const { outcome } = await this.#executions.inTurn(async () =>
+      asInvalidBlock(() => this.#chain.promoteSealed(hash)),
+    );
     return outcome && decodeOutcome(outcome);
   }
 
@@ -193,16 +212,6 @@ export class NativeExecutor implements Executor {
   dropPreconfirmed(from: number): number | undefined {
     this.#chain.dropPreconfirmed(from);
     return this.#chain.preconfirmedVersion() ?? undefined;
-  }
-
-  /** Runs until nothing is missing. */
-  async #complete<T extends { readonly missing?: string }>(run: () => T, load: BlockLoader): Promise<T> {
-    for (let round = 0; round < MAX_ROUNDS; round++) {
-      const result = asInvalidBlock(run);
-      if (result.missing === undefined) return result;
-      await supply(this.#chain, result.missing, load);
-    }
-    throw new Error(`a block was not complete after ${MAX_ROUNDS} rounds of loading`);
   }
 
   /** The RLP of a block that came as JSON; throws `InvalidBlockError` when its parts do not fit its hash. */
@@ -256,7 +265,13 @@ export class NativeExecutor implements Executor {
   }
 
   /** Sizes for metrics. */
-  sizes(): { readonly accounts: number; readonly slots: number; readonly pooledCalls: number } {
+  sizes(): {
+    readonly accounts: number;
+    readonly slots: number;
+    readonly codeBytes: number;
+    readonly pooledCalls: number;
+    readonly historyBytes: number;
+  } {
     return this.#chain.sizes();
   }
 }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Outcome } from '../chain/outcome.ts';
 import {
+  asClient,
   executeOfficialChain,
   loadFrom,
   readSlots,
@@ -57,9 +58,9 @@ describe('a call that is too long for a serving thread', () => {
 
   it('ends when it is cancelled, before and while it runs', async () => {
     const { view } = setup({ callTimeLimitMs: 60_000 });
-    expect(await view.call(endless, AbortSignal.abort())).toEqual({ kind: 'cancelled' });
+    expect(await view.call(endless, asClient(AbortSignal.abort()))).toEqual({ kind: 'cancelled' });
     const clients = Array.from({ length: 4 }, () => new AbortController());
-    const answers = clients.map(async ({ signal }) => view.call(endless, signal));
+    const answers = clients.map(async ({ signal }) => view.call(endless, asClient(signal)));
     // One runs, three wait for it.
     for (const client of clients) client.abort();
     expect(await Promise.all(answers)).toEqual(clients.map(() => ({ kind: 'cancelled' })));
@@ -77,7 +78,7 @@ describe('a call that is too long for a serving thread', () => {
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
-    for (let call = 0; call < 20; call++) await view.call(long, counted);
+    for (let call = 0; call < 20; call++) await view.call(long, asClient(counted));
     expect(listeners).toBe(0);
   });
 
@@ -85,7 +86,9 @@ describe('a call that is too long for a serving thread', () => {
     const { view } = setup({ poolThreads: 1, poolQueue: 2, callTimeLimitMs: 60_000 });
     const client = new AbortController();
     const answers: Promise<CallResult>[] = [];
-    for (let call = 0; call < 10; call++) answers.push(Promise.resolve(view.call(endless, client.signal)));
+    for (let call = 0; call < 10; call++) {
+      answers.push(Promise.resolve(view.call(endless, asClient(client.signal))));
+    }
     // Said while the first ones still run: they would for a minute.
     expect(await answers.at(-1)).toEqual({ kind: 'overloaded' });
     client.abort();

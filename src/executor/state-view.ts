@@ -1,9 +1,15 @@
-import { type NativeView, native } from '@chain-query/native';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type NativePooledCall, type NativeView, native } from '@chain-query/native';
 import type { BlockRef } from '../chain/outcome.ts';
+import type { StateKey } from '../chain/state-key.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
-import type { CallRequest, CallResult, StateLoader, StateView } from './interface.ts';
+import { own } from '../primitives/owned-bytes.ts';
+import { CallScope } from './call-scope.ts';
+import { asOverloaded } from './errors.ts';
+import { inlineShare } from './inline-share.ts';
+import type { CallRequest, CallResult, HeldStateView, LoadContext, StateLoader } from './interface.ts';
 import { supply } from './missing.ts';
 
 export interface ViewOptions {
@@ -14,16 +20,23 @@ export interface ViewOptions {
 
 /** Rounds of loading what is missing; each finds new keys, so a call that needs more is beyond reason. */
 const MAX_ROUNDS = 1_024;
-/** How often a block may leave hot state under one answer. */
+/** How often a block may leave memory under one answer. */
 const MAX_REOPENS = 8;
+/** Keys that are loaded and handed in within one turn of the event loop. */
+const KEYS_AT_ONCE = 256;
+/** Text of a call, in characters, that is read on the serving thread; a longer one goes to the pool as it is. */
+const MAX_INLINE_TEXT = 131_072;
+/** Time on the serving thread that a call may take to run again once something was loaded; past it, the pool does. */
+const MAX_INLINE_MS = 5;
+/** What the native core says of a call that is too long for a serving thread. */
+const BUDGET = 'b';
 
-type Answer = string;
-type Ask = (view: NativeView) => Awaitable<Answer>;
-/** Asked before each further run; an answer ends it. Within a run the native core watches for itself. */
-type Stop = () => Answer | undefined;
+/** Bytes are a call's long output. */
+type Answer = string | Buffer;
+type Ask<A extends Answer> = (view: NativeView) => Awaitable<A>;
 
 /** State after one block, or after one flashblock, on the native core: runs, loads what was missing, and runs again. */
-export class NativeStateView implements StateView {
+export class NativeStateView implements HeldStateView {
   readonly ref: BlockRef;
   readonly timestamp: number;
   /** The block that has to be canonical for an answer: this one, or the one below all that is pre-confirmed. */
@@ -33,6 +46,8 @@ export class NativeStateView implements StateView {
   /** Opens the block anew once it has left hot state, where that can be done. */
   readonly #reopen: (() => NativeView) | undefined;
   #view: NativeView;
+  /** Those who have it. */
+  #holders = 1;
 
   constructor(
     view: NativeView,
@@ -49,16 +64,25 @@ export class NativeStateView implements StateView {
     this.timestamp = view.timestamp;
   }
 
-  transactionCount(address: Hex): Awaitable<Hex> {
+  hold(): void {
+    this.#holders++;
+  }
+
+  release(): void {
+    this.#holders--;
+    if (this.#holders === 0) this.#view.release();
+  }
+
+  transactionCount(address: Hex, context?: LoadContext): Awaitable<Hex> {
     return andThen(
-      this.#ask((view) => view.nonce(address)),
+      this.#ask((view) => view.nonce(address), context),
       hexOf,
     );
   }
 
-  account(address: Hex): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }> {
+  account(address: Hex, context?: LoadContext): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }> {
     return andThen(
-      this.#ask((view) => view.account(address)),
+      this.#ask((view) => view.account(address), context),
       (answer) => {
         const [nonce, balance] = answer.slice(1).split(',');
         return { nonce: nonce as Hex, balance: balance as Hex };
@@ -66,88 +90,138 @@ export class NativeStateView implements StateView {
     );
   }
 
-  storageAt(address: Hex, slot: Hex): Awaitable<Hex> {
+  storageAt(address: Hex, slot: Hex, context?: LoadContext): Awaitable<Hex> {
     return andThen(
-      this.#ask((view) => view.storage(address, slot)),
+      this.#ask((view) => view.storage(address, slot), context),
       hexOf,
     );
   }
 
-  call(request: CallRequest, signal?: AbortSignal): Awaitable<CallResult> {
+  /** At once if all state is in memory and the call is short; else in rounds of loading, and in the pool. */
+  call(request: CallRequest, context?: LoadContext): Awaitable<CallResult> {
     const { from, to, gas, data, ...rest } = request;
     const options = isEmpty(rest) ? undefined : JSON.stringify(rest);
-    const { callInlineSteps, callTimeLimitMs } = this.#options;
-    // The clock starts when it is first looked at: most calls end in their first run and never do.
-    let deadline: number | undefined;
-    const millisecondsLeft = (): number => {
-      deadline ??= performance.now() + callTimeLimitMs;
-      return Math.max(0, Math.ceil(deadline - performance.now()));
-    };
-    const stop: Stop = () => {
-      if (signal?.aborted === true) return 'c';
-      return millisecondsLeft() === 0 ? 't' : undefined;
-    };
-    const inline = this.#ask((view) => view.call(from, to, gas, data, options, callInlineSteps), stop);
-    return andThen(inline, (answer) => {
-      if (answer !== 'b') return callResult(answer);
-      if (signal?.aborted === true) return { kind: 'cancelled' };
-      const cancel = new native.NativeCancel();
-      const onAbort = (): void => cancel.cancel();
-      signal?.addEventListener('abort', onAbort, { once: true });
-      const pooled = this.#ask(
-        (view) => view.callPooled(from, to, gas, data, options, millisecondsLeft(), cancel),
-        stop,
+    const inline = (view: NativeView): string =>
+      inlineShare.run(this.#options.callInlineSteps, (steps) =>
+        view.call(from, to, gas, data, options, steps),
       );
-      return Promise.resolve(pooled)
-        .then(callResult)
-        .finally(() => signal?.removeEventListener('abort', onAbort));
-    });
+    this.#assertHeld();
+    const view = this.#view;
+    const isLong = (data?.length ?? 0) + (options?.length ?? 0) > MAX_INLINE_TEXT;
+    const answer = isLong ? BUDGET : inline(view);
+    if (answer !== BUDGET && isFinal(answer)) return callResult(answer);
+    const forPool = (): NativePooledCall => new native.NativePooledCall(from, to, gas, data, options);
+    return this.#completeCall({ view, answer }, inline, forPool, context);
+  }
+
+  /** Each round runs from the start. A few short ones are for this thread, all others for the pool. */
+  async #completeCall(
+    first: { readonly view: NativeView; readonly answer: string },
+    inline: (view: NativeView) => string,
+    forPool: () => NativePooledCall,
+    context: LoadContext | undefined,
+  ): Promise<CallResult> {
+    const scope = new CallScope(this.#options.callTimeLimitMs, context);
+    let pooled: NativePooledCall | undefined;
+    const inPool = (view: NativeView): Promise<Answer> => {
+      pooled ??= forPool();
+      scope.onCancel = () => pooled?.cancel();
+      return pooled.run(view, scope.millisecondsLeft);
+    };
+    let inlineMs = first.answer === BUDGET ? MAX_INLINE_MS : 0;
+    const ask = (view: NativeView): Awaitable<Answer> => {
+      if (scope.ended !== undefined) return scope.ended;
+      if (inlineMs >= MAX_INLINE_MS) return inPool(view);
+      const started = performance.now();
+      const answer = inline(view);
+      inlineMs += performance.now() - started;
+      return answer === BUDGET ? inPool(view) : answer;
+    };
+    try {
+      const answer = first.answer === BUDGET ? await ask(first.view) : first.answer;
+      if (isFinal(answer)) return callResult(answer);
+      return callResult(await this.#askAgain(ask, { ...first, answer }, scope.context));
+    } catch (error) {
+      // What was being loaded for it was given up.
+      if (scope.ended !== undefined) return callResult(scope.ended);
+      throw error;
+    } finally {
+      scope.close();
+      pooled?.end();
+    }
   }
 
   /** Asks until nothing is missing. Synchronous as long as everything is in memory. */
-  #ask(ask: Ask, stop?: Stop): Awaitable<Answer> {
+  #ask(ask: Ask<string>, context: LoadContext | undefined): Awaitable<string> {
+    this.#assertHeld();
     const view = this.#view;
     return andThen(ask(view), (answer) =>
-      isFinal(answer) ? answer : this.#askAgain(ask, { view, answer }, stop),
+      isFinal(answer) ? answer : this.#askAgain(ask, { view, answer }, context),
     );
   }
 
-  async #askAgain(
-    ask: Ask,
-    first: { readonly view: NativeView; readonly answer: Answer },
-    stop: Stop | undefined,
-  ): Promise<Answer> {
+  async #askAgain<A extends Answer>(
+    ask: Ask<A>,
+    first: { readonly view: NativeView; readonly answer: A },
+    context: LoadContext | undefined,
+  ): Promise<A> {
     let { view, answer } = first;
     let reopens = 0;
-    for (let round = 0; round < MAX_ROUNDS; round++) {
-      if (answer === 'o') {
-        if (this.#reopen === undefined) throw new StateUnavailableError('the block below was taken off');
-        if (++reopens > MAX_REOPENS) throw new StateUnavailableError('the block keeps leaving memory');
-        // Another call may have opened it again meanwhile, and loaded what this one needs too.
-        if (this.#view === view) this.#view = this.#reopen();
-      } else {
-        await this.#provide(view, answer.slice(1));
+    this.#assertHeld();
+    view.holdLoaded();
+    try {
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        if (answer === 'o') {
+          if (++reopens > MAX_REOPENS) throw new StateUnavailableError('the block keeps leaving memory');
+          const opened = this.#opened(view);
+          view.releaseLoaded();
+          view = opened;
+          view.holdLoaded();
+        } else {
+          await this.#provide(view, (answer as string).slice(1), context);
+        }
+        // A store in memory answers at once: without this, others would wait for all rounds of this one.
+        await nextTurn();
+        this.#assertHeld();
+        answer = await ask(view);
+        if (isFinal(answer)) return answer;
       }
-      const ended = stop?.();
-      if (ended !== undefined) return ended;
-      view = this.#view;
-      answer = await ask(view);
-      if (isFinal(answer)) return answer;
+      throw new StateUnavailableError(`not complete after ${MAX_ROUNDS} rounds of loading`);
+    } finally {
+      view.releaseLoaded();
     }
-    throw new StateUnavailableError(`not complete after ${MAX_ROUNDS} rounds of loading`);
   }
 
-  async #provide(view: NativeView, missing: string): Promise<void> {
-    await supply(view, missing, (keys, asOf) => this.#load(keys, asOf, this.#standsOn));
+  /** The block opened anew, by whoever found first that it has left memory. */
+  #opened(left: NativeView): NativeView {
+    if (this.#reopen === undefined) throw new StateUnavailableError('the block below was taken off');
+    if (this.#view === left) this.#view = this.#reopen();
+    return this.#view;
+  }
+
+  async #provide(view: NativeView, missing: string, context: LoadContext | undefined): Promise<void> {
+    const load = (keys: readonly StateKey[], asOf: number): ReturnType<StateLoader> =>
+      this.#load(keys, asOf, this.#standsOn, context);
+    const provide: NativeView['provide'] = (text, values) => {
+      this.#assertHeld();
+      view.provide(text, values);
+    };
+    await asOverloaded(supply({ provide }, missing, load, KEYS_AT_ONCE));
+  }
+
+  /** Work may go on after its request has ended: other entries of a batch that failed, say. */
+  #assertHeld(): void {
+    if (this.#holders < 1) throw new StateUnavailableError('the state was given back');
   }
 }
 
 function isFinal(answer: Answer): boolean {
+  if (typeof answer !== 'string') return true;
   const tag = answer.charCodeAt(0);
   return tag !== 0x6d /* m */ && tag !== 0x6f /* o */;
 }
 
-function hexOf(answer: Answer): Hex {
+function hexOf(answer: string): Hex {
   return answer.slice(1) as Hex;
 }
 
@@ -157,6 +231,12 @@ function isEmpty(object: object): boolean {
 }
 
 function callResult(answer: Answer): CallResult {
+  if (typeof answer !== 'string') {
+    const isRevert = answer[0] === 0x72; /* r */
+    return isRevert
+      ? { kind: 'revert', output: own(answer.subarray(1)) }
+      : { kind: 'success', output: own(answer) };
+  }
   const rest = answer.slice(1);
   switch (answer.charAt(0)) {
     case '=':

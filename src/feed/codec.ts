@@ -1,6 +1,7 @@
+import type { StateDiff } from '../chain/diff.ts';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
-import { decodeOutcome } from '../chain/outcome-codec.ts';
-import type { ConfirmedBlock, FeedEvent, FeedItem } from './interface.ts';
+import { decodeDiff, decodeOutcome } from '../chain/outcome-codec.ts';
+import type { ConfirmedBlock, FeedEvent, FeedItem, RemovedBlock, SentRemovedBlock } from './interface.ts';
 
 /** Reads an item. */
 export function readItem(item: FeedItem): FeedEvent {
@@ -10,7 +11,11 @@ export function readItem(item: FeedItem): FeedEvent {
       return { kind, flashblock: { ...place, outcome: decodeOutcome(outcome) } };
     }
     case 'confirmed':
-      return { ...item, added: item.added.map((block) => new EncodedBlock(block, block.outcome)) };
+      return {
+        kind: item.kind,
+        removed: item.removed.map(withDiff),
+        added: item.added.map((block) => new EncodedBlock(block, block.outcome)),
+      };
     case 'dropped':
     case 'marked':
     case 'anchored':
@@ -35,4 +40,15 @@ class EncodedBlock implements ConfirmedBlock {
     this.#outcome ??= decodeOutcome(this.#bytes);
     return this.#outcome;
   }
+}
+
+function withDiff({ diffBytes, ...block }: SentRemovedBlock): RemovedBlock {
+  let diff: StateDiff | undefined;
+  return {
+    ...block,
+    get diff() {
+      diff ??= decodeDiff(diffBytes);
+      return diff;
+    },
+  };
 }

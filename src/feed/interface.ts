@@ -1,5 +1,7 @@
+import type { StateDiff } from '../chain/diff.ts';
 import type { Log } from '../chain/log.ts';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { Hex } from '../primitives/hex.ts';
 
 /** Which flashblock of which pre-confirmed block, and under which version its state can be read. */
 interface FlashblockPlace {
@@ -30,11 +32,17 @@ export interface ConfirmedBlock extends BlockRef {
 
 /** A block that was part of the chain. */
 export interface RemovedBlock extends BlockRef {
+  readonly parentHash: Hex;
   readonly timestamp: number;
   readonly logs: readonly Log[];
   /** By transaction index, of transactions with logs. */
   readonly transactionHashes: ReadonlyMap<number, Uint8Array>;
+  /** What it had changed, decoded when it is first asked for. */
+  readonly diff: StateDiff;
 }
+
+/** The same on its way. */
+export type SentRemovedBlock = Omit<RemovedBlock, 'diff'> & { readonly diffBytes: Uint8Array };
 
 /** What is the same in both forms of an event. */
 type Bare =
@@ -53,7 +61,7 @@ type Bare =
 /** What happens to a chain, in order: what its one writer tells everybody who serves it. */
 export type FeedEvent =
   | { readonly kind: 'preconfirmed'; readonly flashblock: PreconfirmedFlashblock }
-  /** Blocks were taken off the head (newest first), then others put on it (ascending). */
+  /** Blocks were taken off the head (newest first), then others put on it (ascending), if there are any. */
   | {
       readonly kind: 'confirmed';
       readonly removed: readonly RemovedBlock[];
@@ -61,12 +69,12 @@ export type FeedEvent =
     }
   | Bare;
 
-/** The same on its way: outcomes are the native core's bytes. */
+/** The same on its way: outcomes and diffs are the native core's bytes. */
 export type FeedItem =
   | ({ readonly kind: 'preconfirmed'; readonly outcome: Uint8Array } & FlashblockPlace)
   | {
       readonly kind: 'confirmed';
-      readonly removed: readonly RemovedBlock[];
+      readonly removed: readonly SentRemovedBlock[];
       readonly added: readonly (BlockRef & { readonly outcome: Uint8Array })[];
     }
   | Bare;

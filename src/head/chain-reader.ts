@@ -5,7 +5,7 @@ import { andThen } from '../primitives/awaitable.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { LogMatch, LogQuery, Store } from '../store/interface.ts';
 import { HeadError } from './errors.ts';
-import { RenderedBlock, RenderedBlocks } from './rendered.ts';
+import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
 
 export interface ChainReaderOptions {
   /** Rendered logs and receipts kept, in bytes. */
@@ -47,8 +47,8 @@ export class ChainReader {
     return this.#store.numberOf(hash);
   }
 
-  findLogs(query: LogQuery, from: number, to: number): AsyncIterable<LogMatch> {
-    return this.#store.findLogs(query, from, to);
+  findLogs(query: LogQuery, from: number, to: number, checkpoint?: Checkpoint): AsyncIterable<LogMatch> {
+    return this.#store.findLogs(query, from, to, checkpoint);
   }
 
   view(ref: BlockRef): Awaitable<StateView> {
@@ -62,12 +62,12 @@ export class ChainReader {
     });
   }
 
-  logs(ref: BlockRef, query: LogQuery): Awaitable<Buffer> {
+  logs(ref: BlockRef, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
     const known = this.rendered.get(ref.hash);
-    if (known !== undefined) return this.#logsJson(known, query);
+    if (known !== undefined) return this.#logsJson(known, query, checkpoint);
     return andThen(this.#store.blockLogs(ref), (logs) => {
       if (logs === undefined) throw new HeadError({ code: 'REORGANISED' });
-      return this.#logsJson(new RenderedBlock(logs), query);
+      return this.#logsJson(new RenderedBlock(logs), query, checkpoint);
     });
   }
 
@@ -77,15 +77,18 @@ export class ChainReader {
     return andThen(this.#store.receipts(ref), (receipts) => {
       if (receipts === undefined) throw new HeadError({ code: 'REORGANISED' });
       const block = known ?? new RenderedBlock(receipts.logs);
-      const json = block.renderReceipts(receipts);
-      this.rendered.keep(block);
-      return json;
+      return this.#kept(block, block.renderReceipts(receipts));
     });
   }
 
-  #logsJson(block: RenderedBlock, query: LogQuery): Buffer {
-    const json = block.logsJson(query);
-    this.rendered.keep(block);
-    return json;
+  #logsJson(block: RenderedBlock, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
+    return this.#kept(block, block.logsJson(query, checkpoint));
+  }
+
+  #kept(block: RenderedBlock, json: Awaitable<Buffer>): Awaitable<Buffer> {
+    return andThen(json, (bytes) => {
+      this.rendered.keep(block);
+      return bytes;
+    });
   }
 }

@@ -1,8 +1,15 @@
 import type { Log } from '../chain/log.ts';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Receipt } from '../chain/receipt.ts';
-import type { CallRequest, CallResult, StateView } from '../executor/interface.ts';
+import type {
+  CallRequest,
+  CallResult,
+  HeldStateView,
+  LoadContext,
+  StateView,
+} from '../executor/interface.ts';
 import type { FeedEvent } from '../feed/interface.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
@@ -13,7 +20,7 @@ import { Head, type HeadOptions } from './head.ts';
 export class FakeChain implements ReadableStore {
   readonly blocks: BlockReceipts[] = [];
   /** Pre-confirmed states that can be read, by version: the nonce is the version. */
-  readonly versions = new Map<number, StateView>();
+  readonly versions = new Map<number, FakeHeldView>();
   #marks: Partial<Omit<Marks, 'head'>> = {};
 
   /** Adds a block with `logs` logs, one transaction each; `fork` makes its hash differ. */
@@ -81,9 +88,15 @@ export class FakeChain implements ReadableStore {
     return this.#at(ref)?.logs;
   }
 
-  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, void> {
+  async *findLogs(
+    query: LogQuery,
+    from: number,
+    to: number,
+    checkpoint: () => void = () => {},
+  ): AsyncGenerator<LogMatch, void, void> {
     const matches = createMatcher(query);
     for (let number = from; number <= to; number++) {
+      checkpoint();
       const block = this.blocks[number]?.logs;
       if (block === undefined) return;
       const indexes = Array.from({ length: block.length }, (_, i) => i).filter((i) => matches(block.log(i)));
@@ -96,10 +109,7 @@ export class FakeChain implements ReadableStore {
     const { number, index, first = 0, logs = 1, payloadId = 'a', parentHash } = made;
     const version = this.versions.size + 1;
     const ref: BlockRef = { number, hash: fakeHash(`${number}${payloadId}${index}`) };
-    this.versions.set(version, {
-      ...fakeView(ref, () => ({ kind: 'success', output: '0x' })),
-      transactionCount: () => `0x${version.toString(16)}`,
-    });
+    this.versions.set(version, new FakeHeldView(ref, version));
     const block = fakeBlock(ref, logs);
     return {
       kind: 'preconfirmed',
@@ -128,7 +138,7 @@ export class FakeChain implements ReadableStore {
     const view = (header: Uint8Array): StateView => fakeView(this.ref(header[0] ?? 0), call);
     return Head.open(
       { renderCacheBytes: 1 << 24, viewCacheEntries: 16, ...options },
-      { store: this, executor: { view, preconfirmedView: (version) => this.versions.get(version) } },
+      { store: this, executor: { view, preconfirmedView: (version) => this.versions.get(version)?.open() } },
     );
   }
 
@@ -151,7 +161,7 @@ export interface FakeFlashblock {
 
 const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, 'f')}`;
 
-export type FakeCall = (request: CallRequest, signal?: AbortSignal) => Awaitable<CallResult>;
+export type FakeCall = (request: CallRequest, context?: LoadContext) => Awaitable<CallResult>;
 
 /** The nonce is the block number, and every slot holds its own key. */
 function fakeView(ref: BlockRef, call: FakeCall): StateView {
@@ -163,6 +173,56 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     storageAt: (_address, slot) => slot,
     call,
   };
+}
+
+/** A pre-confirmed state: the nonce is its version, and who asks it after the last holder has gone is told so. */
+export class FakeHeldView implements HeldStateView {
+  readonly ref: BlockRef;
+  readonly timestamp: number;
+  readonly #version: number;
+  holders = 0;
+
+  constructor(ref: BlockRef, version: number) {
+    this.ref = ref;
+    this.timestamp = ref.number * 12;
+    this.#version = version;
+  }
+
+  open(): this {
+    this.holders++;
+    return this;
+  }
+
+  hold(): void {
+    this.holders++;
+  }
+
+  release(): void {
+    this.holders--;
+  }
+
+  transactionCount(): Hex {
+    this.#assertHeld();
+    return `0x${this.#version.toString(16)}`;
+  }
+
+  account(): { readonly nonce: Hex; readonly balance: Hex } {
+    return { nonce: this.transactionCount(), balance: '0x0' };
+  }
+
+  storageAt(_address: Hex, slot: Hex): Hex {
+    this.#assertHeld();
+    return slot;
+  }
+
+  call(): CallResult {
+    this.#assertHeld();
+    return { kind: 'success', output: '0x' };
+  }
+
+  #assertHeld(): void {
+    if (this.holders < 1) throw new StateUnavailableError('the state was given back');
+  }
 }
 
 function fakeBlock(ref: BlockRef, count: number): BlockReceipts {

@@ -57,9 +57,20 @@ export class Head {
     return new Head(marks, options, modules);
   }
 
-  /** The newest snapshot; it never changes, take one per request. */
+  /** The newest snapshot; it never changes, take one per request. Who reads it for longer than a turn has to `hold` it. */
   snapshot(): Snapshot {
     return this.#snapshot;
+  }
+
+  /** Reads the newest snapshot for as long as it takes. */
+  async read<T>(read: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+    const snapshot = this.#snapshot;
+    snapshot.hold();
+    try {
+      return await read(snapshot);
+    } finally {
+      snapshot.release();
+    }
   }
 
   /**

@@ -192,3 +192,37 @@ it('says when a flashblock is reached, or its block confirmed (B3)', async () =>
   await head.apply({ kind: 'confirmed', removed: [], added: [] });
   expect(await confirmed).toBe(true);
 });
+
+describe('what a pre-confirmed state holds', () => {
+  const holders = (): readonly number[] => [...chain.versions.values()].map((view) => view.holders);
+
+  it('is given back when the next one takes its place', async () => {
+    const parentHash = await preconfirm();
+    expect(holders()).toEqual([0, 0, 1]);
+    // Confirming a block leaves the state of those above as it is.
+    chain.add(3).rename(parentHash);
+    await head.apply({ kind: 'confirmed', removed: [], added: [] });
+    expect([await pending(), holders()]).toEqual(['4;0, nonce 0x3', [0, 0, 1]]);
+    await head.apply({ kind: 'dropped', from: 4, reason: 'gap', version: undefined });
+    expect([await pending(), holders()]).toEqual(['none, nonce 0x3', [0, 0, 0]]);
+  });
+
+  it('stays until the last one who reads it is done', async () => {
+    await head.apply(chain.flashblock({ number: 3, index: 0 }));
+    const gate = Promise.withResolvers<void>();
+    const read = (): Promise<Hex> =>
+      head.read(async (snapshot) => {
+        await gate.promise;
+        return (await snapshot.viewAt(PENDING)).transactionCount('0x');
+      });
+    const failed = head.read(() => gate.promise.then(() => Promise.reject(new Error('no'))));
+    const reads = [read(), read()];
+    await head.apply(chain.flashblock({ number: 3, index: 1, first: 1 }));
+    await head.apply({ kind: 'anchored' });
+    expect(holders()).toEqual([3, 0]);
+    gate.resolve();
+    expect(await Promise.all(reads)).toEqual(['0x1', '0x1']);
+    await expect(failed).rejects.toThrow('no');
+    expect(holders()).toEqual([0, 0]);
+  });
+});

@@ -1,12 +1,13 @@
 import type { Log } from '../chain/log.ts';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Receipt } from '../chain/receipt.ts';
-import type { Executor, StateView } from '../executor/interface.ts';
+import type { Executor, HeldStateView } from '../executor/interface.ts';
 import type { FeedEvent, PreconfirmedFlashblock } from '../feed/interface.ts';
-import type { Hex } from '../primitives/hex.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { BlockLogs, LogQuery } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
-import { RenderedBlock } from './rendered.ts';
+import { type Checkpoint, forEachLog, RenderedBlock } from './rendered.ts';
 
 /** What pre-confirmed logs and receipts have as their block hash (B6): the block has none yet. */
 export const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
@@ -88,14 +89,18 @@ export class PreconfirmedBlock implements BlockLogs {
   }
 
   /** The JSON array of its receipts. */
-  receiptsJson(): Buffer {
+  receiptsJson(): Awaitable<Buffer> {
     return this.rendered.receipts ?? this.rendered.renderReceipts({ receipts: this.#receipts, logs: this });
   }
 
   /** Indexes of the logs that answer `query`, ascending. */
-  matching(query: LogQuery): readonly number[] {
+  matching(query: LogQuery, checkpoint?: Checkpoint): Awaitable<readonly number[]> {
     const matches = createMatcher(query);
-    return this.#logs.flatMap((log, index) => (matches(log) ? [index] : []));
+    const indexes: number[] = [];
+    const test = (index: number): void => {
+      if (matches(this.log(index))) indexes.push(index);
+    };
+    return andThen(forEachLog(this, test, checkpoint), () => indexes);
   }
 }
 
@@ -131,14 +136,14 @@ export interface Pending {
   readonly blocks: readonly [PreconfirmedBlock, ...PreconfirmedBlock[]];
   readonly newest: PreconfirmedBlock;
   /** The state after the newest flashblock, in the context of its block. */
-  readonly view: StateView;
+  readonly view: HeldStateView;
 }
 
 /** The pre-confirmed blocks that the feed has told of, and the state after the last of them. */
 export class PreconfirmedChain {
   readonly #executor: Pick<Executor, 'preconfirmedView'>;
   #blocks: readonly PreconfirmedBlock[] = [];
-  #view: StateView | undefined;
+  #view: HeldStateView | undefined;
 
   constructor(executor: Pick<Executor, 'preconfirmedView'>) {
     this.#executor = executor;
@@ -157,7 +162,7 @@ export class PreconfirmedChain {
         break;
       case 'anchored':
         this.#blocks = [];
-        this.#view = undefined;
+        this.#open(undefined);
     }
   }
 
@@ -176,9 +181,12 @@ export class PreconfirmedChain {
   /** A version that is gone has a newer one, which the feed is about to tell of. */
   #open(version: number | undefined): void {
     const [lowest] = this.#blocks;
+    const before = this.#view;
     this.#view =
       version === undefined || lowest === undefined
         ? undefined
         : this.#executor.preconfirmedView(version, { number: lowest.number - 1, hash: lowest.parentHash });
+    // Whoever took the snapshot with it and is not done holds it.
+    before?.release();
   }
 }

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { type Hex, toHex } from '../primitives/hex.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import { type Awaitable, type Hex, toHex } from '../primitives/hex.ts';
+import { Pace } from '../primitives/pace.ts';
 import type { BlockLogs, BlockReceipts, LogQuery } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
 import { renderLog, renderReceipt } from './json.ts';
@@ -13,6 +15,34 @@ const BYTES_PER_STORED_LOG = 160;
 const MAX_ANSWERS = 8;
 /** A query with more values than this is not worth a key. */
 const MAX_KEY_VALUES = 8;
+
+/** Logs of a block that are gone through at once; those of a larger one in several turns of the event loop. */
+const LOGS_AT_ONCE = 2_048;
+
+/** Asked between two turns; what it throws ends the work. */
+export type Checkpoint = () => void;
+const NO_CHECK: Checkpoint = () => {};
+
+/** Does something for each log of a block, in order. */
+export function forEachLog(
+  logs: BlockLogs,
+  work: (index: number) => void,
+  checkpoint = NO_CHECK,
+): Awaitable<void> {
+  if (logs.length > LOGS_AT_ONCE) return inTurns(logs.length, work, checkpoint);
+  for (let index = 0; index < logs.length; index++) work(index);
+}
+
+async function inTurns(count: number, work: (index: number) => void, checkpoint: Checkpoint): Promise<void> {
+  const pace = new Pace();
+  for (let index = 0; index < count; index++) {
+    if (pace.spend(1)) {
+      await pace.rest();
+      checkpoint();
+    }
+    work(index);
+  }
+}
 
 /** The JSON of one block's logs and receipts, each piece rendered at most once while it is cached. */
 export class RenderedBlock {
@@ -53,21 +83,23 @@ export class RenderedBlock {
   }
 
   /** The JSON array of the logs that answer `query`. */
-  logsJson(query: LogQuery): Buffer {
+  logsJson(query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
     const key = queryKey(query);
     const known = key === undefined ? undefined : this.#answers.get(key);
     if (known !== undefined) return known;
     const matches = createMatcher(query);
     const texts: string[] = [];
-    for (let index = 0; index < this.logs.length; index++) {
+    const render = (index: number): void => {
       if (matches(this.logs.log(index))) texts.push(this.log(index));
-    }
-    const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
-    if (key !== undefined && this.#answers.size < MAX_ANSWERS) {
-      this.#answers.set(key, json);
-      this.#bytes += json.length + key.length;
-    }
-    return json;
+    };
+    return andThen(forEachLog(this.logs, render, checkpoint), () => {
+      const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
+      if (key !== undefined && this.#answers.size < MAX_ANSWERS && !this.#answers.has(key)) {
+        this.#answers.set(key, json);
+        this.#bytes += json.length + key.length;
+      }
+      return json;
+    });
   }
 
   /** The JSON array of receipts, if it has been rendered before. */
@@ -76,7 +108,14 @@ export class RenderedBlock {
   }
 
   /** Renders the JSON array of receipts. */
-  renderReceipts({ receipts }: BlockReceipts): Buffer {
+  renderReceipts(block: BlockReceipts): Awaitable<Buffer> {
+    return andThen(
+      forEachLog(this.logs, (index) => this.log(index)),
+      () => this.#joinReceipts(block),
+    );
+  }
+
+  #joinReceipts({ receipts }: BlockReceipts): Buffer {
     let next = 0;
     const texts = receipts.map((receipt, index) => {
       const first = next;

@@ -9,7 +9,7 @@ import type { LogQuery, Marks } from '../store/interface.ts';
 import type { ChainReader } from './chain-reader.ts';
 import { HeadError } from './errors.ts';
 import type { Pending } from './preconfirmed.ts';
-import { RenderedBlock } from './rendered.ts';
+import { type Checkpoint, RenderedBlock } from './rendered.ts';
 
 /** Matching logs of one block: ascending indexes into `block`. */
 export interface FoundLogs {
@@ -63,6 +63,18 @@ export class Snapshot {
     const newest = this.pending?.newest;
     if (index === undefined || newest === undefined) return false;
     return newest.number > number || (newest.number === number && newest.index >= index);
+  }
+
+  /**
+   * Keeps what it is read from until `release`. Nobody has to who is done in the same turn of the event loop, as nothing takes
+   * its place meanwhile.
+   */
+  hold(): void {
+    this.pending?.view.hold();
+  }
+
+  release(): void {
+    this.pending?.view.release();
   }
 
   /** Throws when the chain left this snapshot's head, so that nothing read meanwhile is served. */
@@ -131,41 +143,54 @@ export class Snapshot {
   }
 
   /** The JSON array of the matching logs of the block with this hash. */
-  logsOf(hash: Hex, query: LogQuery): Awaitable<Buffer> {
+  logsOf(hash: Hex, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
     return andThen(this.#blockAtHash(hash, false), (ref) => {
       if (ref === undefined) throw this.#notFound(hash);
-      return this.#reader.logs(ref, query);
+      return this.#reader.logs(ref, query, checkpoint);
     });
   }
 
   /** The same by number, as `logBound` gives it; undefined for the pre-confirmed block while there is none. */
-  logsAt(number: number, query: LogQuery): Awaitable<Buffer | undefined> {
+  logsAt(number: number, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer | undefined> {
     if (number > this.head.number) {
-      return this.pending?.blocks.find((block) => block.number === number)?.rendered.logsJson(query);
+      const block = this.pending?.blocks.find((pending) => pending.number === number);
+      return block?.rendered.logsJson(query, checkpoint);
     }
     return andThen(this.#blockAtNumber(number), (ref) => {
       if (ref === undefined) throw this.#notFound(toQuantity(number), number);
-      return this.#reader.logs(ref, query);
+      return this.#reader.logs(ref, query, checkpoint);
     });
   }
 
   /**
    * Matching logs of blocks `from`..`to`, ascending, pre-confirmed ones included; ends with an error if the chain
-   * changed on the way.
+   * changed on the way. `checkpoint` is asked every few milliseconds: what it throws ends the search.
    */
-  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
+  async *findLogs(
+    query: LogQuery,
+    from: number,
+    to: number,
+    checkpoint?: Checkpoint,
+  ): AsyncGenerator<FoundLogs, void, void> {
     if (from < this.#marks.lowest.number) throw this.#notFound(toQuantity(from), from);
-    if (from <= this.head.number) yield* this.#findConfirmed(query, from, Math.min(to, this.head.number));
+    if (from <= this.head.number) {
+      yield* this.#findConfirmed(query, from, Math.min(to, this.head.number), checkpoint);
+    }
     for (const block of this.pending?.blocks ?? []) {
       if (block.number < from || block.number > to) continue;
-      const indexes = block.matching(query);
+      const indexes = await block.matching(query, checkpoint);
       if (indexes.length > 0) yield { block: block.rendered, indexes };
     }
   }
 
-  async *#findConfirmed(query: LogQuery, from: number, to: number): AsyncGenerator<FoundLogs, void, void> {
+  async *#findConfirmed(
+    query: LogQuery,
+    from: number,
+    to: number,
+    checkpoint: Checkpoint | undefined,
+  ): AsyncGenerator<FoundLogs, void, void> {
     try {
-      for await (const match of this.#reader.findLogs(query, from, to)) {
+      for await (const match of this.#reader.findLogs(query, from, to, checkpoint)) {
         const block = this.#reader.rendered.get(match.block.hash) ?? new RenderedBlock(match.block);
         yield { block, indexes: match.indexes };
         this.#reader.rendered.keep(block);

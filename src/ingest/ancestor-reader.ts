@@ -3,12 +3,12 @@ import { InvalidBlockError } from '../executor/errors.ts';
 import { headerHash } from '../executor/native-executor.ts';
 import { fromHex, type Hex } from '../primitives/hex.ts';
 import { parseHash } from '../primitives/parse.ts';
-import type { ChainSource, JsonObject } from '../source/interface.ts';
+import type { ChainSource, JsonObject, ReadOptions } from '../source/interface.ts';
 import type { Store } from '../store/interface.ts';
 import { parentHashOf } from './header-links.ts';
 import { untilHonest } from './honest.ts';
 import { headerAt } from './restore.ts';
-import { type Learnt, preferring, type StateReader } from './state-reader.ts';
+import type { Learnt, StateReader } from './state-reader.ts';
 
 export interface AncestorModules {
   readonly source: Pick<ChainSource, 'ancestors' | 'report'>;
@@ -20,13 +20,13 @@ export interface AncestorModules {
  * the one below, down from a block that is held.
  */
 export function withAncestors(read: StateReader, modules: AncestorModules): StateReader {
-  return async (keys, at, prefer) => {
+  return async (keys, at, options) => {
     const numbers = keys.filter((key) => key.kind === 'blockHash').map(({ number }) => number);
-    if (numbers.length === 0) return read(keys, at, prefer);
+    if (numbers.length === 0) return read(keys, at, options);
     const others = keys.filter(({ kind }) => kind !== 'blockHash');
     const [hashes, learnt] = await Promise.all([
-      readHashes(modules, at, Math.min(...numbers), prefer),
-      read(others, at, prefer),
+      readHashes(modules, at, Math.min(...numbers), options),
+      read(others, at, options),
     ]);
     const rest = learnt.values();
     const unknown: Learnt = { value: undefined, upstream: undefined };
@@ -40,12 +40,12 @@ async function readHashes(
   { source, store }: AncestorModules,
   at: BlockRef,
   from: number,
-  prefer: string | undefined,
+  options: ReadOptions | undefined,
 ): Promise<ReadonlyMap<number, Learnt>> {
   const top = { number: at.number - 1, hash: parentHashOf(await headerAt(store, at.number)) };
   return untilHonest(source, {
     item: at.hash,
-    ask: () => source.ancestors(at.hash, from, preferring(prefer)),
+    ask: () => source.ancestors(at.hash, from, options),
     read: ({ value, upstream }) => linked(value, top, upstream),
   });
 }

@@ -14,7 +14,7 @@ import { openLmdbStore } from '../store/lmdb/index.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Fetched, HistoryFetcher } from './backfill-fetch.ts';
 import { BlockReader, type BlockReaderModules } from './block-reader.ts';
-import { expectChainId, storedRules } from './chain-rules.ts';
+import { expectChainId, rulesOfCopy } from './chain-rules.ts';
 import { parentHashOf } from './header-links.ts';
 import type { ImportModules } from './import.ts';
 import { headerAt, storeLoader } from './restore.ts';
@@ -46,11 +46,12 @@ export async function backfill(
     { observe: witness.observe },
   );
   try {
-    const rules = await storedRules(store);
+    const nothing = new Error(
+      `${options.data} holds no chain yet: begin one with serve --upstream, or import one`,
+    );
+    const rules = await rulesOfCopy(store, nothing);
     const marks = await store.marks();
-    if (rules === undefined || marks === undefined) {
-      throw new Error(`${options.data} holds no chain yet: begin one with serve --upstream, or import one`);
-    }
+    if (marks === undefined) throw nothing;
     const range = rangeBelow(marks, options);
     if (range === undefined) return { blocks: 0, logs: 0, lowest: marks.lowest };
     const executor = NativeExecutor.create(rules, blockOptions(options), { load: storeLoader(store) });
@@ -89,7 +90,7 @@ class Witness {
 }
 
 async function openExisting(options: CommandOptions<'backfill'>): Promise<Store> {
-  const { data: path, undoWindow, storeMapSize: mapSizeBytes } = options;
+  const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
   try {
     // LMDB would make the folder.
     accessSync(path);
@@ -98,7 +99,7 @@ async function openExisting(options: CommandOptions<'backfill'>): Promise<Store>
       cause,
     });
   }
-  return openLmdbStore({ path, undoWindow, mapSizeBytes });
+  return openLmdbStore({ path, undoWindow, mapSizeBytes, diskReserveBytes });
 }
 
 export interface Range {

@@ -20,7 +20,7 @@ export interface CopyModules {
 
 /** One thing that speaks against sending requests here. */
 export interface Hindrance {
-  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'upstream';
+  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream';
   readonly detail: string;
 }
 
@@ -29,6 +29,10 @@ export interface Condition {
   /** Blocks behind the newest head that an upstream named. */
   readonly lag: number | undefined;
   readonly hindrances: readonly Hindrance[];
+  /** The upstream whose chain is followed. */
+  readonly leader?: string | undefined;
+  /** What an operator should know, though requests can be sent here. */
+  readonly warnings?: readonly string[];
 }
 
 /** A copy of a chain that can be served. */

@@ -3,7 +3,7 @@ import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
 import type { Store } from '../store/interface.ts';
 import type { ChainCopy, CopyModules } from './chain-copy.ts';
-import { storedRules } from './chain-rules.ts';
+import { rulesOfCopy } from './chain-rules.ts';
 import { followChain } from './follow.ts';
 import { restoreHotState, storeLoader } from './restore.ts';
 
@@ -16,8 +16,8 @@ export async function openCopy(options: CommandOptions<'serve'>, modules: CopyMo
 
 /** A copy that stays as it is. */
 async function openStill(options: CommandOptions<'serve'>, store: Store): Promise<ChainCopy> {
-  const rules = await storedRules(store);
-  if (rules === undefined) throw new Error(`${options.data} holds no chain: import one first`);
+  const nothing = new Error(`${options.data} holds no chain: import one first`);
+  const rules = await rulesOfCopy(store, nothing);
   const load = storeLoader(store);
   const executor = NativeExecutor.create(rules, servingOptions(options), { load });
   await restoreHotState(executor, store, options.undoWindow);

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import type { Endpoint } from '../config/parsers.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { Section } from './doctor-report.ts';
 import { formatBytes } from './doctor-store.ts';
+import { OTHER_FILES, openFilesLimit } from './open-files.ts';
 
 const LISTENERS = ['public', 'dedicated', 'admin'] as const;
-/** Files that are open besides connections: the store, the addon, upstreams. */
-const OTHER_FILES = 512;
 /** An account or slot in hot state, with its place in the tables around it: a rough figure. */
 const ENTRY_BYTES = 200;
 const OLDEST_NODE = 24;
@@ -20,7 +18,7 @@ export async function examineHost(options: CommandOptions<'doctor'>): Promise<Se
   checkNode(section);
   section.ok('cores', `${availableParallelism()}, and ${options.threads} serving threads`);
   checkMemory(options, section);
-  await checkFiles(options, section);
+  checkFiles(options, section);
   for (const listener of LISTENERS) {
     const endpoint = options[listener];
     if (endpoint !== 'off') await checkPort(listener, endpoint, section);
@@ -49,24 +47,14 @@ function checkMemory(options: CommandOptions<'doctor'>, section: Section): void 
     );
 }
 
-async function checkFiles(options: CommandOptions<'doctor'>, section: Section): Promise<void> {
-  const limit = await openFilesLimit();
-  // Only Linux tells a process its limits.
+function checkFiles(options: CommandOptions<'doctor'>, section: Section): void {
+  const limit = openFilesLimit();
   if (limit === undefined) return;
   const listeners = [options.public, options.dedicated].filter((endpoint) => endpoint !== 'off').length;
   const need = options.maxConnections * options.threads * listeners + OTHER_FILES;
   const detail = `${limit} may be open, all connections at once take ${need}`;
   if (limit >= need) section.ok('open files', detail);
   else section.warn('open files', detail, `raise it (ulimit -n ${need}), or lower --max-connections`);
-}
-
-async function openFilesLimit(): Promise<number | undefined> {
-  try {
-    const match = /^Max open files\s+(\S+)/m.exec(await readFile('/proc/self/limits', 'utf8'));
-    return match?.[1] === 'unlimited' ? Number.POSITIVE_INFINITY : Number(match?.[1] ?? Number.NaN);
-  } catch {
-    return undefined;
-  }
 }
 
 async function checkPort(listener: string, endpoint: Endpoint, section: Section): Promise<void> {

@@ -175,6 +175,7 @@ describe('doctor on upstreams', () => {
         : undefined,
     );
     const forks = await findings(['--upstream', one, '--upstream', fork]);
+    expect(forks.get('leader')).toMatchObject({ level: 'ok', detail: expect.stringContaining(one) });
     expect(forks.get('agreement')).toMatchObject({
       level: 'fail',
       detail: expect.stringContaining('block 297 differs'),

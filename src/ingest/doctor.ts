@@ -32,7 +32,7 @@ export async function examine(
   const executors = new Map<string, NativeExecutor>();
   const executorOf = (chainId: bigint): NativeExecutor | undefined => {
     const asked = options.chain === undefined ? undefined : readRules(options.chain);
-    const rules = store?.rules ?? asked ?? presetOf(chainId);
+    const rules = asked ?? store?.rules ?? presetOf(chainId);
     if (rules === undefined) return undefined;
     const made =
       executors.get(rules) ?? NativeExecutor.create(rules, blockOptions(options), { load: () => [] });
@@ -98,8 +98,11 @@ async function compare(
     );
     return section;
   }
-  if (reachable.length > 1) await checkAgreement(reachable, section, signal);
-  else section.warn('number', 'there is only one', 'a second one takes over while the first is away');
+  const [leader] = reachable.toSorted(byHeight);
+  if (reachable.length > 1) {
+    await checkAgreement(reachable, section, signal);
+    if (leader !== undefined) section.ok('leader', `${nameOf(leader)}: a new copy would follow its chain`);
+  } else section.warn('number', 'there is only one', 'a second one takes over while the first is away');
   await checkLag(reachable, store, section, { options, signal });
   return section;
 }
@@ -133,7 +136,7 @@ async function checkLag(
   section: Section,
   { options, signal }: { readonly options: CommandOptions<'doctor'>; readonly signal: AbortSignal },
 ): Promise<void> {
-  const [best] = facts.toSorted((a, b) => (b.head?.number ?? 0) - (a.head?.number ?? 0));
+  const [best] = facts.toSorted(byHeight);
   const head = store?.marks?.head;
   if (best?.head === undefined || head === undefined) return;
   const lag = best.head.number - head.number;
@@ -152,6 +155,11 @@ async function checkLag(
       );
     }
   });
+}
+
+/** The highest first, and the first in the list of those that are as high: so the leader is chosen. */
+function byHeight(a: UpstreamFacts, b: UpstreamFacts): number {
+  return (b.head?.number ?? 0) - (a.head?.number ?? 0);
 }
 
 function nameOf({ upstream }: UpstreamFacts): string {

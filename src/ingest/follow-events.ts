@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import type { LeaderChange } from '../source/leader.ts';
 
 /** Everything about following a chain that is worth a metric or a log line. */
 export type FollowEvent =
@@ -27,6 +28,8 @@ export type FollowEvent =
   /** What is served has changed. */
   | { readonly kind: 'moved'; readonly head: BlockRef }
   | { readonly kind: 'reorganised'; readonly depth: number; readonly base: BlockRef }
+  /** Another upstream's chain is followed from now on. */
+  | ({ readonly kind: 'led' } & LeaderChange)
   | { readonly kind: 'pruned'; readonly below: number }
   /** The head cannot be reached now; it is tried again. */
   | { readonly kind: 'trouble'; readonly error: unknown; readonly retryMs: number };

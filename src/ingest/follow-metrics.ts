@@ -2,6 +2,7 @@ import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Observe } from '../source/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { countersIn } from '../telemetry/metrics.ts';
+import { Confirmation } from './confirmation.ts';
 import type { ObserveFollowing } from './follow-events.ts';
 import { Accuracy } from './preconfirming-metrics.ts';
 
@@ -9,12 +10,28 @@ import { Accuracy } from './preconfirming-metrics.ts';
 export class FollowTelemetry {
   readonly observeSource: Observe;
   readonly observeFollowing: ObserveFollowing;
+  readonly #confirmation = new Confirmation();
   #answeredAt = performance.now();
   #failure: string | undefined;
 
   constructor(registry: Registry, logger: Logger) {
     this.observeSource = this.#sourceObserver(registry, logger);
-    this.observeFollowing = followingObserver(registry, logger);
+    const observe = followingObserver(registry, logger);
+    this.observeFollowing = (event) => {
+      if (event.kind === 'moved') this.#confirmation.moved(event.head);
+      observe(event);
+    };
+    const age: Gauge = new Gauge({
+      name: 'chain_query_confirmed_age_seconds',
+      help: 'Time since an upstream named our head, or gave us the block that became it.',
+      registers: [registry],
+      collect: (): void => age.set(this.confirmedAgeMs / 1_000),
+    });
+  }
+
+  /** Time since an upstream confirmed our head. */
+  get confirmedAgeMs(): number {
+    return this.#confirmation.ageMs;
   }
 
   /** How long every upstream has failed, and how the last one did; undefined while one answers. */
@@ -31,6 +48,12 @@ export class FollowTelemetry {
     const lies = counter('upstream_lies_total', 'Answers found false.', ['upstream', 'part']);
     const hedges = counter('upstream_hedges_total', 'Questions sent to a second upstream.', ['upstream']);
     const shared = counter('upstream_shared_total', 'Questions that were on their way already.', []);
+    const otherChain = new Gauge({
+      name: 'chain_query_upstream_other_chain',
+      help: '1 while an upstream is of another chain, and so not used.',
+      labelNames: ['upstream'],
+      registers: [registry],
+    });
     return (event) => {
       switch (event.kind) {
         case 'exchange':
@@ -38,6 +61,8 @@ export class FollowTelemetry {
           calls.inc({ upstream: event.upstream }, event.calls);
           if (event.outcome === 'ok') this.#answered();
           return;
+        case 'named':
+          return this.#confirmation.named(event);
         case 'head':
           return this.#answered();
         case 'failure':
@@ -47,6 +72,11 @@ export class FollowTelemetry {
         case 'demoted':
           lies.inc({ upstream: event.upstream, part: partOf(event.what) });
           return logger.error(event, 'an upstream lied and is not asked for a while');
+        case 'chain':
+          otherChain.set({ upstream: event.upstream }, event.isRight ? 0 : 1);
+          return event.isRight
+            ? logger.info(event, 'an upstream is of the right chain again')
+            : logger.error(event, 'an upstream is of another chain and is not used');
         case 'hedge':
           return hedges.inc({ upstream: event.upstream });
         case 'shared':
@@ -55,7 +85,6 @@ export class FollowTelemetry {
           if (event.state === 'lost') this.#failure = event.reason ?? 'the connection is lost';
           return logger.info(event, 'watching heads');
         case 'backOff':
-        case 'coalesced':
           return logger.debug(event, 'source');
       }
     };
@@ -67,6 +96,16 @@ export class FollowTelemetry {
   }
 }
 
+/** Measures what was learnt and is not written yet. */
+export function measurePins(registry: Registry, waiting: () => number): void {
+  const gauge: Gauge = new Gauge({
+    name: 'chain_query_pins_waiting',
+    help: 'Values of state that wait to be written, long ones counted for several.',
+    registers: [registry],
+    collect: () => gauge.set(waiting()),
+  });
+}
+
 function followingObserver(registry: Registry, logger: Logger): ObserveFollowing {
   const counter = countersIn(registry);
   const blocks = counter('executed_blocks_total', 'Blocks executed and verified.', []);
@@ -76,6 +115,13 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
   const reorganisations = counter('reorganisations_total', 'Forks that were replaced.', []);
   const anchors = counter('anchors_total', 'Times that a copy began.', []);
   const troubles = counter('following_failures_total', 'Times that the head could not be reached.', []);
+  const changes = counter('leader_changes_total', 'Times that another upstream led.', ['reason']);
+  const leads = new Gauge({
+    name: 'chain_query_upstream_leads',
+    help: '1 for the upstream whose chain is followed.',
+    labelNames: ['upstream'],
+    registers: [registry],
+  });
   const head = new Gauge({
     name: 'chain_query_head',
     help: 'Number of the head block.',
@@ -110,6 +156,13 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
       case 'reorganised':
         reorganisations.inc();
         return logger.warn(event, 'the chain was reorganised');
+      case 'led':
+        if (event.from !== undefined) leads.set({ upstream: event.from }, 0);
+        if (event.to !== undefined) leads.set({ upstream: event.to }, 1);
+        changes.inc({ reason: event.reason });
+        return event.from === undefined
+          ? logger.info(event, 'an upstream leads')
+          : logger.warn(event, 'another upstream leads');
       case 'pruned':
         return logger.debug(event, 'old history is being deleted');
       case 'trouble':

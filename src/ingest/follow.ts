@@ -3,19 +3,24 @@ import type { StateLoader } from '../executor/interface.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
 import { SourceError } from '../source/errors.ts';
-import type { ChainSource } from '../source/interface.ts';
+import type { ChainSource, UpstreamStatus } from '../source/interface.ts';
 import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from '../source/options.ts';
 import { RpcSource } from '../source/rpc-source.ts';
+import { isUnwritable } from '../store/error.ts';
 import { withAncestors } from './ancestor-reader.ts';
+import { Anchoring } from './anchor.ts';
+import { BlockReader } from './block-reader.ts';
 import type { ChainCopy, CopyModules, Hindrance } from './chain-copy.ts';
-import { expectChainId, rulesToFollow } from './chain-rules.ts';
+import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './chain-rules.ts';
 import type { ObserveFollowing } from './follow-events.ts';
-import { FollowTelemetry } from './follow-metrics.ts';
+import { FollowTelemetry, measurePins } from './follow-metrics.ts';
+import { Follower } from './follower.ts';
 import { Following } from './following.ts';
 import { openPreconfirming } from './open-preconfirming.ts';
 import { PinnedState } from './pinned-state.ts';
 import { provenReader } from './proven-reader.ts';
 import { untilReachable } from './retry.ts';
+import { RulesProof } from './rules-proof.ts';
 import { poolOptions } from './source-options.ts';
 import { plainReader } from './state-reader.ts';
 
@@ -53,7 +58,10 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     if (options.oddTransactionsRoots) {
       logger.warn('--odd-transactions-roots: upstreams are believed which transactions a block has');
     }
-    const onFault = (err: unknown): void => logger.error({ err }, 'pins cannot be written');
+    const onFault = (err: unknown): void => {
+      // Said once by whoever writes; pins wait, and what is lost of them is read again.
+      if (!isUnwritable(err)) logger.error({ err }, 'pins cannot be written');
+    };
     const prove = withAncestors(provenReader({ source, store }), { source, store });
     const believe = withAncestors(plainReader(source), { source, store });
     const state = new PinnedState(
@@ -65,25 +73,35 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         onFault,
       },
     );
-    const load: StateLoader = (keys, number, of) => state.load(keys, number, of);
-    const executor = NativeExecutor.create(rules, servingOptions(options), { load });
+    measurePins(modules.registry, () => state.waiting);
+    const load: StateLoader = (keys, number, of, request) => state.load(keys, number, of, request);
+    const executor = NativeExecutor.create(rules.text, servingOptions(options), { load });
+    archive?.expectChain(executor.chainId);
+    if (rules.standing === 'unproven') await expectSameChain(store, executor.chainId, options.data);
     await expectChainId(source, executor.chainId, modules.signal).catch((error: unknown) => {
-      // With no upstream to ask, what is held can be served: following begins with the same question.
+      // With no upstream to ask, what is held can be served: each is asked again before it is used.
       if (!(error instanceof SourceError)) throw error;
     });
     const preconfirming = openPreconfirming(options, { ...modules, executor, state });
+    const proof = new RulesProof(rules, { store, logger });
     const observe: ObserveFollowing = (event) => {
       telemetry.observeFollowing(event);
+      proof.observe(event);
       if (event.kind === 'moved') preconfirming?.setHead(event.head);
     };
-    const following = new Following(
-      { ...options, retry: RETRY },
-      { store, executor, source, state, prove, publish: modules.publish, observe },
-    );
-    await following.begin(modules.signal);
+    const { publish } = modules;
+    const blocks = new BlockReader({ source, executor });
+    const parts = { store, executor, source, blocks, state, publish, observe };
+    const followOptions = { ...options, retry: RETRY };
+    const anchoring = new Anchoring(followOptions, parts);
+    await anchoring.begin(modules.signal);
+    if (rules.standing === 'fitting') await keepRules(store, rules);
     const began = performance.now();
     const first = (await store.marks())?.head;
-    if (first !== undefined) preconfirming?.setHead(first);
+    if (first === undefined) throw new Error('the store holds no block');
+    observe({ kind: 'moved', head: first });
+    const follower = new Follower(options, { ...parts, prove });
+    const following = new Following(followOptions, { ...parts, follower, anchoring }, first);
     let running: Promise<unknown> | undefined;
     return {
       executor,
@@ -101,23 +119,21 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         if (outage !== undefined && outage.ms >= options.readyUpstreamMs) {
           const seconds = Math.round(outage.ms / 1_000);
           hindrances.push({ reason: 'upstream', detail: `no answer for ${seconds} s: ${outage.reason}` });
+        } else if (telemetry.confirmedAgeMs >= options.readyConfirmedMs) {
+          const seconds = Math.round(telemetry.confirmedAgeMs / 1_000);
+          hindrances.push({ reason: 'upstream', detail: `no upstream has named our head for ${seconds} s` });
         }
-        const liars = source.status().filter(({ outForMs }) => outForMs > 0);
+        const status = source.status();
+        const out = status.flatMap(exclusionOf);
         // Their heads are not listened to: without this, a node that follows nobody would look well.
-        if (liars.length === source.status().length) {
-          const seconds = Math.ceil(Math.min(...liars.map(({ outForMs }) => outForMs)) / 1_000);
-          const names = liars.map(({ name }) => name).join(', ');
-          hindrances.push({
-            reason: 'upstream',
-            detail: `every upstream is kept out for lying: ${names}; one is asked again in ${seconds} s`,
-          });
-        }
+        if (out.length === status.length) hindrances.push({ reason: 'upstream', detail: out.join('; ') });
+        const warnings = out.length === status.length ? [] : out;
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         if (age >= options.readyPreconfirmedMs) {
           const seconds = Math.round(age / 1_000);
           hindrances.push({ reason: 'pre-confirmed age', detail: `no flashblock for ${seconds} s` });
         }
-        return { head, lag, hindrances };
+        return { head, lag, hindrances, warnings, leader: following.leader };
       },
       start() {
         running = Promise.all([following.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
@@ -128,13 +144,20 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         stop.abort();
         closeSources();
         await running;
-        await state.flush();
+        await state.flush().catch(onFault);
       },
     };
   } catch (error) {
     closeSources();
     throw error;
   }
+}
+
+/** Why an upstream is not used, in words. */
+function exclusionOf({ name, outForMs, otherChain }: UpstreamStatus): string[] {
+  if (otherChain !== undefined) return [`${name} is of another chain, ${otherChain}, and is not used`];
+  const seconds = Math.ceil(outForMs / 1_000);
+  return outForMs > 0 ? [`${name} is kept out for lying, for another ${seconds} s`] : [];
 }
 
 function sourceOptions(options: FollowOptions): SourceOptions {

@@ -1,15 +1,19 @@
 import type { BlockRef, EncodedOutcome } from '../chain/outcome.ts';
 import { describeKey } from '../chain/state-key.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
+import type { BlockLoader } from '../executor/executions.ts';
 import type { Promotion } from '../executor/interface.ts';
-import type { BlockLoader, NativeExecutor } from '../executor/native-executor.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
+import { Denials } from '../source/denials.ts';
 import { SourceError } from '../source/errors.ts';
-import type { ChainSource, Head } from '../source/interface.ts';
+import type { ChainSource, HeadEvent } from '../source/interface.ts';
+import type { Target } from '../source/leader.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import type { BlockReader, ReadBlock } from './block-reader.ts';
+import { FalseCopyError, FinalizedError, NotExtendingError, TooDeepError } from './follow-errors.ts';
 import type { ObserveFollowing } from './follow-events.ts';
 import { type PinnedState, Trial } from './pinned-state.ts';
 import { prestateTrace } from './prestate.ts';
@@ -30,7 +34,7 @@ export interface FollowerOptions {
 export interface FollowerModules {
   readonly store: Store;
   readonly executor: NativeExecutor;
-  readonly source: Pick<ChainSource, 'prestate' | 'report'>;
+  readonly source: Pick<ChainSource, 'prestate' | 'report' | 'hashAt'>;
   readonly blocks: BlockReader;
   readonly state: PinnedState;
   /** Reads what the chain really has, with a proof of it. */
@@ -39,26 +43,23 @@ export interface FollowerModules {
   readonly observe: ObserveFollowing;
 }
 
-/** The upstream's chain and ours part below what we can take off: the copy must begin anew. */
-export class TooDeepError extends Error {
-  override readonly name = 'TooDeepError';
-}
-
-/** State that is held here is not the chain's, by a proof: an upstream lied when it was read. The copy must begin anew. */
-export class FalseCopyError extends Error {
-  override readonly name = 'FalseCopyError';
-}
+/** How long a trace that was wrong is not asked for again. */
+const TRACE_DENIAL = { firstMs: 300_000, maxMs: 3_600_000 };
+const TRACES = 'traces';
+/** Blocks of a fork that are fetched before its upstream is asked whether there is any use in going on. */
+const SHALLOW = 8;
 
 /**
- * Moves the copy to a new head: fetches what lies between, executes and verifies each block, and writes it. The
- * store changes from one fork to another in a single step, so that readers never see half of either.
+ * Moves the copy towards a new head: fetches what lies between, executes and verifies each block, and writes it. The
+ * store changes from one fork to another in a single step, so that readers never see half of either. What is final
+ * stays.
  */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #modules: FollowerModules;
 
-  /** Until one was wrong. */
-  #usesTraces: boolean;
+  /** Traces that were wrong. */
+  readonly #denials = new Denials(TRACE_DENIAL);
   /** Of the newest block. */
   #timestamp: number | undefined;
   /** The block that did not verify the last time. */
@@ -66,75 +67,129 @@ export class Follower {
 
   constructor(options: FollowerOptions, modules: FollowerModules) {
     this.#options = options;
-    this.#usesTraces = !options.verifyState;
     this.#modules = modules;
   }
 
-  /** Goes on until the block is part of the copy, or is found to be behind it. */
-  async moveTo(target: Head, signal: AbortSignal): Promise<void> {
-    const { blocks } = this.#modules;
-    for (;;) {
-      signal.throwIfAborted();
-      const { lowest, head } = await this.#marks();
-      // Of an upstream that lags, or whose chain began anew: nothing that could be compared with ours.
-      if (target.number < lowest.number) return;
-      if (target.number <= head.number && (await this.#isCanonical(target))) return;
-      if (target.parentHash === head.hash) {
-        const next = this.#promoteSealed(target) ?? (await blocks.byHash(target.hash, { signal }));
-        await this.#extend(head, [next]);
-      } else if (target.number > head.number + 1) {
-        await this.#catchUp(head, target, signal);
-      } else {
-        await this.#switchTo(await blocks.byHash(target.hash, { signal }), signal);
-      }
+  /** Takes a step towards a head; true once there is none left to take. */
+  async moveTowards({ head: target, mode }: Target, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const marks = await this.#marks();
+    const { lowest, head } = marks;
+    // Of an upstream that lags, or whose chain began anew: nothing that could be compared with ours.
+    if (target.number < lowest.number) return true;
+    if (target.number <= head.number && (await this.#isCanonical(target))) {
+      if (mode !== 'back' || target.number === head.number) return true;
+      this.#expectUndoable(target, marks);
+      await this.#replace(target, [], head, signal);
+      return true;
     }
+    const { upstream } = target;
+    if (target.parentHash === head.hash) {
+      const sealed = await this.#promoteSealed(target);
+      await this.#extend(head, [sealed ?? (await this.#asNamed(target, signal))], signal);
+    } else if (target.number > head.number + 1) {
+      await this.#catchUp(head, { head: target, mode }, signal);
+    } else if (mode === 'extend')
+      throw new NotExtendingError(`${upstream} named a head that does not extend ours`);
+    else await this.#switchTo(await this.#asNamed(target, signal), signal);
+    return false;
+  }
+
+  /** The block of a head, which its hash proves to be where it was said to be. */
+  async #asNamed(target: HeadEvent, signal: AbortSignal): Promise<ReadBlock> {
+    const { hash, upstream } = target;
+    const block = await this.#modules.blocks.byHash(hash, { signal, prefer: upstream });
+    if (block.number === target.number && block.parentHash === target.parentHash) return block;
+    this.#modules.source.report(upstream, { item: hash, what: 'header of its head' });
+    throw new NotExtendingError(`${upstream} named block ${hash} as what it is not`);
   }
 
   /** Fetches some of the blocks between the head and the target by number, all at once. */
-  async #catchUp(head: BlockRef, target: Head, signal: AbortSignal): Promise<void> {
+  async #catchUp(head: BlockRef, { head: target, mode }: Target, signal: AbortSignal): Promise<void> {
     // Hot state must reach back to the last block written: what it lacks is read as of its oldest one.
     const last = Math.min(
       target.number,
       head.number + Math.min(this.#options.catchUpBlocks, this.#options.undoWindow),
     );
     const numbers = Array.from({ length: last - head.number }, (_, index) => head.number + 1 + index);
-    const blocks = await Promise.all(
-      numbers.map((number) => this.#modules.blocks.byNumber(number, { signal })),
+    // Of nobody else: a number means another block on another fork.
+    const read = { signal, only: target.upstream };
+    const settled = await Promise.allSettled(
+      numbers.map((number) => this.#modules.blocks.byNumber(number, read)),
     );
     const linked: ReadBlock[] = [];
     let parent: Hex = head.hash;
-    for (const block of blocks) {
-      if (block.parentHash !== parent) break;
-      linked.push(block);
-      parent = block.hash;
+    for (const result of settled) {
+      if (result.status === 'rejected' || result.value.parentHash !== parent) break;
+      linked.push(result.value);
+      parent = result.value.hash;
     }
-    const [first] = blocks;
-    if (linked.length > 0) await this.#extend(head, linked);
-    else if (first !== undefined) await this.#switchTo(first, signal);
+    const [first] = settled;
+    if (linked.length > 0) await this.#extend(head, linked, signal);
+    else if (first?.status === 'rejected') throw first.reason;
+    else if (mode === 'extend') {
+      throw new NotExtendingError(`${target.upstream} named a head that does not extend ours`);
+    } else if (first !== undefined) await this.#switchTo(first.value, signal);
   }
 
   /** Goes to a block whose parent is not the head: back to where the two forks part, then up. */
   async #switchTo(tip: ReadBlock, signal: AbortSignal): Promise<void> {
-    const { anchor, head } = await this.#marks();
+    const marks = await this.#marks();
     const fork = [tip];
     let lowest = tip;
-    while (!(await this.#isCanonical({ number: lowest.number - 1, hash: lowest.parentHash }))) {
-      const depth = head.number - (lowest.number - 1);
-      if (lowest.number - 1 <= anchor.number || depth >= this.#options.undoWindow) {
-        throw new TooDeepError(
-          `the upstream's chain parts from ours below block ${lowest.number - 1}: deeper than ours can be taken back`,
-        );
+    for (;;) {
+      const base = { number: lowest.number - 1, hash: lowest.parentHash };
+      if (await this.#isCanonical(base)) {
+        this.#expectUndoable(base, marks);
+        return this.#replace(base, fork, marks.head, signal);
       }
-      lowest = await this.#modules.blocks.byHash(lowest.parentHash, { signal });
+      // What it stands on is not ours, so it parts from ours further below.
+      this.#expectUndoable({ number: base.number - 1 }, marks);
+      if (fork.length === SHALLOW) await this.#expectShared(tip.upstream, marks, signal);
+      lowest = await this.#modules.blocks.byHash(base.hash, { signal, prefer: tip.upstream });
       fork.unshift(lowest);
     }
-    const base = { number: lowest.number - 1, hash: lowest.parentHash };
-    await this.#extend(base, fork);
+  }
+
+  /** Throws when what is above a block cannot, or must not, be taken off. */
+  #expectUndoable({ number }: { readonly number: number }, { finalized, anchor, head }: Marks): void {
+    if (finalized !== undefined && number < finalized.number) {
+      throw new FinalizedError(
+        `the upstream's chain parts from ours below block ${finalized.number}, which is final: it is not followed`,
+      );
+    }
+    if (number >= anchor.number && head.number - number <= this.#options.undoWindow) return;
+    throw new TooDeepError(
+      `the upstream's chain parts from ours below block ${number + 1}: deeper than ours can be taken back`,
+    );
+  }
+
+  /** The same before a fork is fetched all the way down: one question instead of hundreds. */
+  async #expectShared(upstream: string, marks: Marks, signal: AbortSignal): Promise<void> {
+    const { finalized, anchor, head } = marks;
+    const floor = Math.max(finalized?.number ?? 0, anchor.number, head.number - this.#options.undoWindow);
+    const theirs = await this.#modules.source.hashAt(floor, { signal, only: upstream });
+    if (theirs === undefined || (await this.#isCanonical({ number: floor, hash: theirs.value }))) return;
+    this.#expectUndoable({ number: floor - 1 }, marks);
+  }
+
+  /** Puts a fork in the place of the blocks above `base`; with an empty one they are just gone. */
+  async #replace(
+    base: BlockRef,
+    fork: readonly ReadBlock[],
+    head: BlockRef,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#extend(base, fork, signal);
     this.#modules.observe({ kind: 'reorganised', depth: head.number - base.number, base });
   }
 
   /** Puts blocks on top of `base`, which is the head or becomes it. */
-  async #extend(base: BlockRef, blocks: readonly (ReadBlock | EncodedOutcome)[]): Promise<void> {
+  async #extend(
+    base: BlockRef,
+    blocks: readonly (ReadBlock | EncodedOutcome)[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
     const { head } = await this.#marks();
     const replaces = head.hash !== base.hash;
@@ -149,12 +204,14 @@ export class Follower {
         executor.revertTo(base.number);
         state.readAt(base);
       }
-      for (const block of blocks) outcomes.push('rlp' in block ? await this.#execute(block) : block);
-      const pins = state.waiting();
+      for (const block of blocks) outcomes.push('rlp' in block ? await this.#execute(block, signal) : block);
+      const pins = state.dueWith(outcomes);
       await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
       state.written(pins);
     } catch (error) {
-      // Hot state may be ahead of the store, on another fork, or hold what a liar said.
+      // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
+      const version = executor.dropPreconfirmed(0);
+      await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });
       await restoreHotState(executor, store, this.#options.undoWindow);
       throw error;
     } finally {
@@ -172,9 +229,9 @@ export class Follower {
   }
 
   /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
-  #promoteSealed(target: BlockRef): EncodedOutcome | undefined {
+  async #promoteSealed(target: BlockRef): Promise<EncodedOutcome | undefined> {
     const started = performance.now();
-    const outcome = this.#modules.executor.promoteSealed(target.hash);
+    const outcome = await this.#modules.executor.promoteSealed(target.hash);
     const transactions = outcome?.receipts.length;
     if (transactions === undefined) return undefined;
     const promotion = { outcome, preconfirmed: transactions, difference: undefined };
@@ -196,24 +253,25 @@ export class Follower {
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */
-  async #execute(block: ReadBlock): Promise<EncodedOutcome> {
+  async #execute(block: ReadBlock, signal: AbortSignal): Promise<EncodedOutcome> {
     const { executor, source, state, observe } = this.#modules;
     const started = performance.now();
     let rounds = 0;
-    const trace = this.#usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
+    const usesTraces = !this.#options.verifyState && !this.#denials.isDenied(TRACES, started);
+    const trace = usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
     const trial = new Trial(block.upstream, trace);
     try {
       const load: BlockLoader = (keys, asOf) => {
         rounds++;
         return state.loadFor(trial, keys, asOf);
       };
-      const promotion = await executor.promote(block.rlp, load);
+      const promotion = await executor.promote(block.rlp, load, signal);
       if (promotion.outcome !== undefined) {
         state.accept(trial);
         this.#observePromotion(block, promotion, performance.now() - started);
         return promotion.outcome;
       }
-      const outcome = await executor.execute(block.rlp, load);
+      const outcome = await executor.execute(block.rlp, load, signal);
       state.accept(trial);
       this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
       observe({
@@ -248,7 +306,7 @@ export class Follower {
   async #blame(block: ReadBlock, trial: Trial, error: InvalidBlockError): Promise<void> {
     if (trial.usedTrace) {
       // Tracers differ in what they leave out: before anybody is called a liar, the block is tried without.
-      this.#usesTraces = false;
+      this.#denials.deny(TRACES, performance.now());
       return;
     }
     if (this.#suspect !== block.hash) {
@@ -270,7 +328,7 @@ export class Follower {
       .prove(
         pins.map(({ key }) => key),
         at,
-        prefer,
+        { prefer },
       )
       .catch((failure: unknown) => {
         // Without proofs nobody can tell who is right.

@@ -1,255 +1,260 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { BlockRef } from '../chain/outcome.ts';
-import type { NativeExecutor } from '../executor/native-executor.ts';
-import type { PublishToFeed } from '../feed/interface.ts';
-import type { Hex } from '../primitives/hex.ts';
-import { type BackOff, fullBackOffMs } from '../source/clock.ts';
+import { ExecutionLimitError } from '../executor/errors.ts';
+import { type BackOff, type Clock, fullBackOffMs, sleep, systemClock } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
-import type { ChainSource, Head } from '../source/interface.ts';
-import { StoreError } from '../store/error.ts';
-import type { Store } from '../store/interface.ts';
-import { type AnchorChoice, readAnchor } from './anchor.ts';
-import { BlockReader } from './block-reader.ts';
-import { expectChainId } from './chain-rules.ts';
-import type { ObserveFollowing } from './follow-events.ts';
-import { FalseCopyError, Follower, type FollowerOptions, TooDeepError } from './follower.ts';
-import type { PinnedState } from './pinned-state.ts';
-import { restoreHotState } from './restore.ts';
-import { untilReachable } from './retry.ts';
-import type { StateReader } from './state-reader.ts';
+import type { ChainSource, HeadListener } from '../source/interface.ts';
+import { type Decision, Leader, type Target } from '../source/leader.ts';
+import type { Circumstances, Exclusion } from '../source/leader-moment.ts';
+import type { Anchoring } from './anchor.ts';
+import { type FinalityModules, markFinality } from './finality.ts';
+import { FalseCopyError, NotExtendingError, UnfollowableError } from './follow-errors.ts';
+import type { Follower } from './follower.ts';
+import { blameFor, Hopelessness, STATE_GONE } from './hopeless.ts';
+import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
 
-export interface FollowingOptions extends FollowerOptions {
-  readonly anchor: AnchorChoice;
+export interface FollowingOptions extends PruningOptions {
   /** Whether a copy that cannot go on may begin anew, without what it held. */
   readonly reanchor: boolean;
-  /** Blocks of history that are kept; undefined keeps all. */
-  readonly history: number | undefined;
-  /** Rows deleted after each block, at most. */
-  readonly pruneRows: number;
+  /** How long every upstream must say nothing but that it cannot, before it does. */
+  readonly reanchorAfter: number;
+  readonly leaderHysteresis: number;
   /** Pause between looks at what the chain calls safe and final. */
   readonly finalityMs: number;
   readonly retry: BackOff;
 }
 
 export interface FollowingModules {
-  readonly store: Store;
-  readonly executor: NativeExecutor;
-  readonly source: ChainSource;
-  readonly state: PinnedState;
-  readonly prove: StateReader;
-  readonly publish: PublishToFeed;
-  readonly observe: ObserveFollowing;
+  readonly store: FinalityModules['store'] & PruningModules['store'];
+  readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
+  readonly follower: Pick<Follower, 'moveTowards'>;
+  readonly anchoring: Pick<Anchoring, 'beginAnew'>;
+  readonly publish: PruningModules['publish'];
+  readonly observe: PruningModules['observe'];
+  readonly clock?: Clock;
 }
 
-/** The history kept is passed in so many steps: at most this share more than asked for is held. */
-const PRUNE_STEPS = 8;
-/** Failures in a row after which a copy that cannot go on begins anew. */
-const HOPELESS_AFTER = 3;
-
-/** Keeps a copy at the head of a live chain: tries again for as long as it takes, and says what is in the way. */
+/**
+ * Keeps a copy on the canonical chain, which is the leader's ([rules](../../docs/following.md)): tries again for as
+ * long as it takes, and says what is in the way.
+ */
 export class Following {
   readonly #options: FollowingOptions;
   readonly #modules: FollowingModules;
-  readonly #blocks: BlockReader;
-  readonly #follower: Follower;
-  #target: Head | undefined;
-  /** The newest head that each upstream named. */
-  readonly #named = new Map<string, Head>();
+  readonly #clock: Clock;
+  readonly #leader: Leader;
+  readonly #hopeless: Hopelessness;
+  readonly #pruning: Pruning;
+  /** Our head as far as it was told to `#leader`. */
+  #ours: BlockRef;
+  #target: BlockRef | undefined;
   #trouble: string | undefined;
   #wake = Promise.withResolvers<void>();
-  /** Whether rows of the last step are left to delete. */
-  #pruning = true;
-  #lowest: Hex | undefined;
 
-  constructor(options: FollowingOptions, modules: FollowingModules) {
+  /** `ours` is the head of the store. */
+  constructor(options: FollowingOptions, modules: FollowingModules, ours: BlockRef) {
     this.#options = options;
     this.#modules = modules;
-    this.#blocks = new BlockReader(modules);
-    this.#follower = new Follower(options, { ...modules, blocks: this.#blocks });
+    this.#clock = modules.clock ?? systemClock;
+    const names = modules.source.status().map(({ name }) => name);
+    this.#leader = new Leader(names, ours, { hysteresisMs: options.leaderHysteresis });
+    this.#hopeless = new Hopelessness(options.reanchorAfter, names.length);
+    this.#pruning = new Pruning(options, modules);
+    this.#ours = ours;
   }
 
-  /** What keeps the copy from the newest head that an upstream named; undefined when nothing does. */
+  /** What keeps the copy from the head of the chain; undefined when nothing does. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
 
-  /** The newest head that an upstream named. */
+  /** The head that it is on its way to. */
   get target(): BlockRef | undefined {
     return this.#target;
   }
 
-  /** Goes on where the store ends, or begins a copy; waits for an upstream as long as it takes. */
-  async begin(signal: AbortSignal): Promise<void> {
-    const { store, executor } = this.#modules;
-    if ((await store.marks()) !== undefined) {
-      return restoreHotState(executor, store, this.#options.undoWindow);
-    }
-    await untilReachable(() => this.#anchor('the store was empty', signal), {
-      signal,
-      retry: this.#options.retry,
-      onFailure: (error, retryMs) => this.#modules.observe({ kind: 'trouble', error, retryMs }),
-    });
+  /** The upstream whose chain is followed. */
+  get leader(): string | undefined {
+    return this.#leader.leader;
   }
 
   /** Follows until the signal. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#listen(signal), this.#chase(signal), this.#watchFinality(signal)]);
+    const listener: HeadListener = {
+      onHead: (head) => {
+        if (this.#leader.named(head, this.#clock.now())) this.#notify();
+      },
+      onLost: (upstream) => {
+        this.#leader.lost(upstream, this.#clock.now());
+        this.#notify();
+      },
+    };
+    signal.addEventListener('abort', () => this.#notify(), { once: true });
+    const { source } = this.#modules;
+    await Promise.all([source.watch(listener, signal), this.#chase(signal), this.#watchFinality(signal)]);
   }
 
   async #chase(signal: AbortSignal): Promise<void> {
-    const { source, executor } = this.#modules;
-    const over = aborted(signal);
-    let isRightChain = false;
     let failures = 0;
     while (!signal.aborted) {
-      const target = this.#target;
+      const news = this.#wake.promise;
+      const { target, wakeMs } = await this.#decide(signal);
       try {
-        const news = this.#wake.promise;
-        if (!isRightChain) await expectChainId(source, executor.chainId, signal);
-        isRightChain = true;
-        if (target !== undefined) await this.#follower.moveTo(target, signal);
+        const isThere = target === undefined || (await this.#modules.follower.moveTowards(target, signal));
         failures = 0;
+        this.#hopeless.clear();
         this.#trouble = await this.#otherChain();
-        await this.#noticeHistory();
-        await this.#prune();
-        await Promise.race([news, over, delay(this.#options.finalityMs, undefined, { ref: false })]);
+        if (!isThere) continue;
+        await this.#pruning.step();
       } catch (error) {
         if (signal.aborted) break;
-        failures++;
-        await this.#rest(error, failures, signal);
-        if (error instanceof SourceError && error.type.code === 'unknownBlock') this.#turnFrom(target);
-        if (failures >= HOPELESS_AFTER) await this.#beginAnew(error, signal);
+        failures = await this.#recover(error, target, failures + 1, signal);
+        continue;
       }
+      const cancel = this.#clock.after(this.#restMs(wakeMs), () => this.#notify());
+      await news;
+      cancel();
     }
   }
 
-  async #listen(signal: AbortSignal): Promise<void> {
-    for await (const head of this.#modules.source.heads(signal)) {
-      this.#target = head;
-      this.#named.set(head.upstream, head);
-      const { resolve } = this.#wake;
-      this.#wake = Promise.withResolvers();
-      resolve();
+  /** How long nothing can change while nobody says anything new. */
+  #restMs(wakeMs: number | undefined): number {
+    const terms = this.#modules.source.status().flatMap(({ outForMs }) => (outForMs > 0 ? [outForMs] : []));
+    return Math.min(wakeMs ?? Number.POSITIVE_INFINITY, this.#options.finalityMs, ...terms);
+  }
+
+  #notify(): void {
+    const { resolve } = this.#wake;
+    this.#wake = Promise.withResolvers();
+    resolve();
+  }
+
+  async #decide(signal: AbortSignal): Promise<Decision> {
+    await this.#noteHead();
+    const decision = this.#leader.decide(await this.#circumstances());
+    if (decision.change !== undefined) {
+      this.#modules.observe({ kind: 'led', ...decision.change });
+      this.#notify();
+    }
+    for (const upstream of decision.ask) void this.#ask(upstream, signal);
+    // Without a leader, what it was on its way to is still what it has not reached.
+    if (decision.leader !== undefined) this.#target = decision.target?.head;
+    return decision;
+  }
+
+  async #noteHead(): Promise<void> {
+    const { store } = this.#modules;
+    const before = this.#ours;
+    const head = (await store.marks())?.head;
+    if (head === undefined || head.hash === before.hash) return;
+    const isReorganised = (await store.canonicalHash(before.number)) !== before.hash;
+    this.#ours = head;
+    this.#leader.moved(head, isReorganised);
+  }
+
+  async #circumstances(): Promise<Circumstances> {
+    const { store } = this.#modules;
+    const under = new Set<string>();
+    for (const { upstream, number, hash } of this.#leader.heads()) {
+      if (number < this.#ours.number && (await store.canonicalHash(number)) === hash) under.add(upstream);
+    }
+    return { now: this.#clock.now(), out: this.#out(), under };
+  }
+
+  #out(): ReadonlyMap<string, Exclusion> {
+    const out = new Map<string, Exclusion>();
+    for (const { name, outForMs, otherChain } of this.#modules.source.status()) {
+      if (otherChain !== undefined) out.set(name, 'of another chain');
+      else if (outForMs > 0) out.set(name, 'caught lying');
+    }
+    return out;
+  }
+
+  /** Finds out whether our head is on an upstream's chain. */
+  async #ask(upstream: string, signal: AbortSignal): Promise<void> {
+    const { number, hash } = this.#ours;
+    const theirs = await this.#modules.source
+      .hashAt(number, { signal, only: upstream })
+      .catch((error: unknown) => {
+        if (error instanceof SourceError || signal.aborted) return undefined;
+        throw error;
+      });
+    this.#leader.answered(upstream, hash, theirs?.value === hash, this.#clock.now());
+    this.#notify();
+  }
+
+  /** Takes note of a failure, and rests where nobody else can be followed meanwhile. The failures in a row by now. */
+  async #recover(
+    problem: unknown,
+    target: Target | undefined,
+    failures: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const now = this.#clock.now();
+    const retryMs = fullBackOffMs(this.#options.retry, failures);
+    this.#trouble = problem instanceof Error ? problem.message : String(problem);
+    this.#modules.observe({ kind: 'trouble', error: problem, retryMs });
+    if (target !== undefined) {
+      const { upstream } = target.head;
+      if (isFaultOf(upstream, problem)) this.#leader.failed(target.head, now);
+      if (problem instanceof UnfollowableError) this.#leader.refused(upstream, now);
+      if (problem instanceof ExecutionLimitError) this.#leader.overburdened(upstream, now);
+      this.#hopeless.failed(blameFor(problem, upstream), now);
+      const next = (await this.#decide(signal)).target?.head.upstream;
+      if (failures === 1 && next !== upstream) return failures;
+    }
+    await sleep(this.#clock, retryMs, signal).catch(() => {});
+    await this.#beginAnew(problem, signal);
+    return failures;
+  }
+
+  /** Begins at another anchor where nothing else helps: what is held is known to be false, or nobody can go on from it. */
+  async #beginAnew(problem: unknown, signal: AbortSignal): Promise<void> {
+    const { reanchor } = this.#options;
+    const { leader } = this.#leader;
+    const hopeless = this.#hopeless.verdict(this.#leader.heard(this.#clock.now(), this.#out()));
+    // A proof against the state root of a block that is held is nobody's word: no others need to be heard.
+    const isFalse = problem instanceof FalseCopyError;
+    const reason = isFalse ? problem.message : hopeless;
+    if (reason === undefined || leader === undefined || !reanchor || signal.aborted) return;
+    try {
+      const mustContinue = !isFalse && reason === STATE_GONE;
+      const from = { upstream: leader, mustContinue };
+      if (await this.#modules.anchoring.beginAnew(reason, from, signal)) this.#hopeless.clear();
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#trouble = error instanceof Error ? error.message : String(error);
+      this.#modules.observe({ kind: 'trouble', error, retryMs: 0 });
     }
   }
 
   /** What to say when every upstream is where none of our blocks can be compared with theirs. */
   async #otherChain(): Promise<string | undefined> {
     const lowest = (await this.#modules.store.marks())?.lowest.number ?? 0;
-    const heads = [...this.#named.values()].map(({ number }) => number);
-    if (heads.length === 0 || heads.some((number) => number >= lowest)) return undefined;
+    const heads = this.#leader.heads();
+    if (heads.length === 0 || heads.some(({ number }) => number >= lowest)) return undefined;
     return `every upstream is below block ${lowest}, the first one held: it lags, or its chain began anew`;
-  }
-
-  /** A head that nobody gives the block of must not keep us from the one that another upstream named. */
-  #turnFrom(target: Head | undefined): void {
-    for (const [upstream, { hash }] of this.#named) if (hash === target?.hash) this.#named.delete(upstream);
-    if (this.#target !== target) return;
-    const [best] = [...this.#named.values()].sort((a, b) => b.number - a.number);
-    this.#target = best ?? target;
   }
 
   /** Beside the blocks, and not between them: an upstream that takes its time must not hold them up. */
   async #watchFinality(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#markFinality(signal);
-      await delay(this.#options.finalityMs, undefined, { signal }).catch(() => {});
+      const { leader } = this.#leader;
+      if (leader === undefined) {
+        // Asked as soon as somebody leads: a copy that has just begun knows of nothing final.
+        await this.#wake.promise;
+        continue;
+      }
+      await markFinality(this.#modules, leader, signal);
+      await sleep(this.#clock, this.#options.finalityMs, signal).catch(() => {});
     }
-  }
-
-  /** What another process has added below, a backfill, is served from now on. */
-  async #noticeHistory(): Promise<void> {
-    const marks = await this.#modules.store.marks();
-    const before = this.#lowest;
-    this.#lowest = marks?.lowest.hash;
-    if (marks === undefined || before === undefined || before === this.#lowest) return;
-    void this.#modules.publish({ kind: 'marked' });
-  }
-
-  async #prune(): Promise<void> {
-    const { store, observe } = this.#modules;
-    const { history, undoWindow, pruneRows } = this.#options;
-    const marks = await store.marks();
-    if (history === undefined || marks === undefined) return;
-    const kept = Math.max(history, undoWindow);
-    const below = marks.head.number - kept;
-    // In large steps: each goes through all of the state, a few rows after each block.
-    const step = Math.max(1, Math.floor(kept / PRUNE_STEPS));
-    if (!this.#pruning && below >= marks.lowest.number + step) {
-      observe({ kind: 'pruned', below });
-      this.#pruning = await store.prune(below, pruneRows);
-    } else if (this.#pruning && below >= marks.lowest.number) {
-      this.#pruning = await store.prune(marks.lowest.number, pruneRows);
-    }
-  }
-
-  /** Takes over what is on our chain; the rest, and an upstream that does not say, is looked at again later. */
-  async #markFinality(signal: AbortSignal): Promise<void> {
-    const { store, source, publish } = this.#modules;
-    const finality = await source.finality({ signal }).then(
-      ({ value }) => value,
-      (error: unknown) => {
-        if (error instanceof SourceError || signal.aborted) return undefined;
-        throw error;
-      },
-    );
-    const before = await store.marks();
-    if (finality === undefined) return;
-    const held: { safe?: BlockRef; finalized?: BlockRef } = {};
-    for (const name of ['safe', 'finalized'] as const) {
-      const ref = finality[name];
-      if (ref === undefined || before?.[name]?.hash === ref.hash) continue;
-      if ((await store.canonicalHash(ref.number)) === ref.hash) held[name] = ref;
-    }
-    if (before === undefined || Object.keys(held).length === 0) return;
-    try {
-      await store.mark(held);
-    } catch (error) {
-      // Taken off the chain since it was looked up: the next look will tell.
-      if (error instanceof StoreError && error.code === 'conflict') return;
-      throw error;
-    }
-    void publish({ kind: 'marked' });
-  }
-
-  /** Begins at another anchor where nothing else helps. */
-  async #beginAnew(problem: unknown, signal: AbortSignal): Promise<void> {
-    const pruned = problem instanceof SourceError && problem.type.code === 'stateUnavailable';
-    const hopeless = problem instanceof TooDeepError || problem instanceof FalseCopyError || pruned;
-    const marks = await this.#modules.store.marks();
-    // History below the anchor took long to fetch: it is not thrown away without being asked.
-    const holdsHistory = marks !== undefined && marks.lowest.number < marks.anchor.number;
-    if (!hopeless || !this.#options.reanchor || holdsHistory) return;
-    const reason = pruned ? 'no upstream has the state of our head any more' : (problem as Error).message;
-    await this.#anchor(reason, signal).catch((failure: unknown) => this.#rest(failure, 1, signal));
-  }
-
-  /** Begins a copy; what another one held is forgotten only once there is a block to begin with. */
-  async #anchor(reason: string, signal: AbortSignal): Promise<void> {
-    const { store, executor, source, state, publish, observe } = this.#modules;
-    const outcome = await readAnchor(this.#options.anchor, { source, blocks: this.#blocks }, signal);
-    await store.reset();
-    state.reset();
-    await store.append([outcome], { partial: true });
-    executor.open(outcome.header);
-    const anchor = { number: outcome.number, hash: outcome.hash };
-    void publish({ kind: 'anchored' });
-    observe({ kind: 'anchored', anchor, reason });
-    observe({ kind: 'moved', head: anchor });
-  }
-
-  /** Waits longer with each failure. */
-  async #rest(problem: unknown, failures: number, signal: AbortSignal): Promise<void> {
-    const retryMs = fullBackOffMs(this.#options.retry, failures);
-    this.#trouble = problem instanceof Error ? problem.message : String(problem);
-    this.#modules.observe({ kind: 'trouble', error: problem, retryMs });
-    await delay(retryMs, undefined, { signal }).catch(() => {});
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+/** Whether a head was not reached because of who named it. */
+function isFaultOf(upstream: string, problem: unknown): boolean {
+  if (problem instanceof NotExtendingError || problem instanceof ExecutionLimitError) return true;
+  if (!(problem instanceof SourceError)) return false;
+  // What several failed at is not the fault of one, unless nobody has the block.
+  const isOwn = problem.type.upstream === upstream && !(problem.cause instanceof AggregateError);
+  return isOwn || problem.type.code === 'unknownBlock';
 }

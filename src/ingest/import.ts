@@ -6,13 +6,14 @@ import { blockOptions } from '../executor/options.ts';
 import type { Hex } from '../primitives/hex.ts';
 import type { Store } from '../store/interface.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
+import { holdWriterLock } from '../store/lmdb/writer-lock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { chainConfigOf, GENESIS_META, headerAt, restoreHotState, storeLoader } from './restore.ts';
 import { RlpFile } from './rlp-file.ts';
 
 export interface ImportModules {
   readonly logger: Logger;
-  /** Stops after the block being executed; what was executed is committed. */
+  /** Stops, and gives the block up that is being executed; what was executed before it is committed. */
   readonly signal: AbortSignal;
   readonly onProgress: (done: number, total: number | undefined) => void;
 }
@@ -35,12 +36,10 @@ async function importFile(
   options: CommandOptions<'import'>,
   modules: ImportModules & { readonly genesis: string; readonly file: RlpFile },
 ): Promise<{ readonly imported: number; readonly head: BlockRef }> {
-  mkdirSync(options.data, { recursive: true });
-  const store: Store = await openLmdbStore({
-    path: options.data,
-    undoWindow: options.undoWindow,
-    mapSizeBytes: options.storeMapSize,
-  });
+  const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+  mkdirSync(path, { recursive: true });
+  using _ = holdWriterLock(path);
+  const store: Store = await openLmdbStore({ path, undoWindow, mapSizeBytes, diskReserveBytes });
   try {
     const { genesis } = modules;
     const executor = NativeExecutor.create(chainConfigOf(genesis), blockOptions(options), {
@@ -110,7 +109,9 @@ async function importBlocks(
         const known = batch[ref.number - head.number - 1]?.hash ?? (await store.canonicalHash(ref.number));
         expectSame(ref, known);
       } else {
-        batch.push(await executeBlock(executor, block, ref));
+        const outcome = await executeBlock(executor, block, ref, signal);
+        if (outcome === undefined) break;
+        batch.push(outcome);
         if (batch.length >= batchSize) await commit();
       }
       onProgress(seen, file.length);
@@ -139,10 +140,17 @@ function readBlockHeader(block: Uint8Array, place: number): BlockRef {
   }
 }
 
-async function executeBlock(executor: NativeExecutor, block: Uint8Array, ref: BlockRef): Promise<Outcome> {
+/** What a block gave; undefined when the signal came first. */
+async function executeBlock(
+  executor: NativeExecutor,
+  block: Uint8Array,
+  ref: BlockRef,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
   try {
-    return await executor.execute(block);
+    return await executor.execute(block, undefined, signal);
   } catch (cause) {
+    if (signal.aborted) return undefined;
     throw new Error(`block ${ref.number} ${ref.hash} is refused`, { cause });
   }
 }

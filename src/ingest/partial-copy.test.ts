@@ -77,7 +77,7 @@ async function beginAt(anchor: number): Promise<Copy> {
       executor,
       state,
       blocks: blocks as never,
-      source: { prestate: async () => undefined, report: () => {} },
+      source: { prestate: async () => undefined, report: () => {}, hashAt: async () => undefined },
       prove: () => Promise.resolve([]),
       publish: async () => {},
       observe: () => {},
@@ -90,6 +90,12 @@ function outcomeAt(number: number): Outcome {
   const outcome = outcomes[number];
   if (outcome === undefined) throw new Error(`no block ${number}`);
   return outcome;
+}
+
+async function moveTo(follower: Follower, { number, hash, parentHash }: Outcome): Promise<void> {
+  const target = { head: { number, hash, parentHash, upstream: 'whole chain' }, mode: 'follow' } as const;
+  const { signal } = new AbortController();
+  while (!(await follower.moveTowards(target, signal)));
 }
 
 function toRead({ number, hash, parentHash, block }: Outcome): ReadBlock {
@@ -116,16 +122,15 @@ describe(`a partial copy (TEST_SEED=${seed})`, () => {
             const found = await state.load(asked, number, refOf(outcomeAt(number)));
             expect(found.map(text)).toEqual((await truth(asked, number, undefined)).map(text));
           };
-          const { signal } = new AbortController();
           // Requests come while the copy grows, for blocks that it has by then.
           for (const [number, index] of probes) {
             const target = outcomeAt(Math.max(anchor, number));
-            await follower.moveTo(target, signal);
+            await moveTo(follower, target);
             const head = (await store.marks())?.head.number ?? anchor;
             const key = keys[index % keys.length];
             if (key !== undefined) await check(anchor + (index % (head - anchor + 1)), [key]);
           }
-          await follower.moveTo(outcomeAt(HEAD), signal);
+          await moveTo(follower, outcomeAt(HEAD));
           for (let number = anchor; number <= HEAD; number += 5) await check(number, keys);
           await check(HEAD, keys);
           await state.flush();

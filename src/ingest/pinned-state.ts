@@ -1,18 +1,16 @@
 import { LRUCache } from 'lru-cache';
-import type { BlockRef } from '../chain/outcome.ts';
+import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import { describeKey, keyText, type StateKey } from '../chain/state-key.ts';
+import type { LoadContext } from '../executor/interface.ts';
 import { isBareAccount } from '../executor/missing.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
+import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import { toHex } from '../primitives/hex.ts';
-import { StoreError } from '../store/error.ts';
+import { SingleFlight, whenAllAbort } from '../source/single-flight.ts';
 import type { Marks, Pin, Store } from '../store/interface.ts';
 import type { Learnt, StateReader } from './state-reader.ts';
+import { overwrittenBy, WaitingPins, type WaitingPinsOptions } from './waiting-pins.ts';
 
-export interface PinnedStateOptions {
-  /** Pins that may wait to be written. */
-  readonly maxPins: number;
-  /** How long a pin may wait for a block to be written with. */
-  readonly pinDelayMs: number;
+export interface PinnedStateOptions extends WaitingPinsOptions {
   /** Code kept for state below the anchor, which is never stored. */
   readonly archiveCodeBytes: number;
 }
@@ -27,6 +25,16 @@ export interface PinnedStateModules {
 
 type Values = readonly (Uint8Array | undefined)[];
 const NOTHING = new Uint8Array(0);
+/** Pins of executions that were not verified, at most; a block asks for some hundred. */
+const GIVEN_PINS = 16_384;
+const UNKNOWN: Learnt = { value: undefined, upstream: undefined };
+
+/** How keys are read: for a request, which may be given up, or for the node itself. */
+interface Reading {
+  readonly prefer?: string | undefined;
+  readonly request?: LoadContext | undefined;
+}
+const BEGAN_ANEW = 'the copy began anew meanwhile';
 
 /**
  * The state of a copy that began in the middle of a chain. What the store does not know was written by no block
@@ -37,21 +45,26 @@ const NOTHING = new Uint8Array(0);
  * and goes with the block if that is refused.
  */
 export class PinnedState {
-  readonly #options: PinnedStateOptions;
   readonly #modules: PinnedStateModules;
-  /** Learnt, and not written yet. */
-  readonly #pins = new Map<string, Pin>();
-  readonly #flights = new Map<string, Promise<Learnt>>();
+  readonly #pins: WaitingPins;
+  /** Keys on their way for blocks; requests may wait for them too. */
+  #followed = new SingleFlight();
+  /** Keys on their way for requests only: what follows the chain never waits for them. */
+  #requested = new SingleFlight();
   readonly #archiveCode: LRUCache<string, Uint8Array>;
+  /**
+   * Accounts and slots that were given to executions which have not been verified, or never will be. The executor knows them from then
+   * on, so another block may overwrite them without asking.
+   */
+  readonly #given = new LRUCache<string, Pin>({ max: GIVEN_PINS });
   /** Grows when the copy begins anew: what was read for the old one is of no use. */
   #generation = 0;
   /** While a fork is replaced, the block that both have in common. */
   #base: BlockRef | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PinnedStateOptions, modules: PinnedStateModules) {
-    this.#options = options;
     this.#modules = modules;
+    this.#pins = new WaitingPins(options, modules);
     this.#archiveCode = new LRUCache({
       maxSize: options.archiveCodeBytes,
       sizeCalculation: (code) => code.length + 64,
@@ -59,35 +72,48 @@ export class PinnedState {
   }
 
   /** Values as of a block, for serving: from the store, from memory, or from an upstream. */
-  async load(keys: readonly StateKey[], number: number, of: BlockRef | undefined): Promise<Values> {
+  async load(
+    keys: readonly StateKey[],
+    number: number,
+    of: BlockRef | undefined,
+    request?: LoadContext,
+  ): Promise<Values> {
     const marks = await this.#marks();
-    if (number < marks.anchor.number) return this.#loadBelowAnchor(keys, of, marks);
+    if (number < marks.anchor.number) return this.#loadBelowAnchor(keys, of, marks, request);
     const stored = await this.#modules.store.loadState(keys, number, of);
-    const known = keys.map((key, index) => stored[index] ?? this.#pins.get(keyText(key))?.value);
-    return fill(keys, known, (unknown) => this.#learn(unknown, number, (pins) => this.#keep(pins)));
+    const known = keys.map((key, index) => stored[index] ?? this.#pins.valueOf(keyText(key)));
+    return fill(keys, known, (unknown) => {
+      // What is learnt has to be written, and blocks are written first.
+      if (request !== undefined && this.#pins.isFull) throw new OverloadedError();
+      return this.#learn(unknown, number, (pins) => this.#pins.add(pins), { request });
+    });
   }
 
   /** The same for a block that is being executed, whose findings stay in `trial`. */
   async loadFor(trial: Trial, keys: readonly StateKey[], number: number): Promise<Values> {
+    trial.generation ??= this.#generation;
+    if (trial.generation !== this.#generation) throw new StateUnavailableError(BEGAN_ANEW);
     const stored = await this.#modules.store.loadState(keys, number);
     const known = keys.map((key, index) => {
       const text = keyText(key);
       const own = trial.pins.get(text)?.value;
-      const held = stored[index] ?? this.#pins.get(text)?.value;
+      const held = stored[index] ?? this.#pins.valueOf(text);
       if (held !== undefined && own === undefined) trial.held.set(text, { key, value: held });
       return held ?? own;
     });
     return fill(keys, known, async (unknown) =>
       fill(unknown, await trial.trace(unknown), (rest) =>
-        this.#learn(rest, number, (pins, learnt) => trial.add(pins, learnt), trial.prefer),
+        this.#learn(rest, number, (pins, learnt) => trial.add(pins, learnt), trial),
       ),
-    );
+    ).finally(() => this.#noteGiven(trial));
   }
 
   /** Takes in what a block needed, now that it is verified. */
   accept(trial: Trial): void {
-    for (const [text, pin] of trial.pins) this.#pins.set(text, pin);
-    this.#schedule();
+    // Read for another copy: it says nothing about the anchor of this one.
+    if (trial.generation !== undefined && trial.generation !== this.#generation) return;
+    this.#pins.add(trial.pins.values());
+    for (const text of trial.pins.keys()) this.#given.delete(text);
   }
 
   /** Reads at this block instead of the head, while the blocks above it are being replaced. */
@@ -95,36 +121,52 @@ export class PinnedState {
     this.#base = base;
   }
 
-  /** What waits to be written; `written` forgets it. */
-  waiting(): readonly Pin[] {
-    return [...this.#pins.values()];
+  /** What has to be written together with these blocks, which are verified; `written` forgets it. */
+  dueWith(outcomes: readonly Outcome[]): readonly Pin[] {
+    if (this.#given.size > 0) this.#pins.add(this.#takeGiven(outcomes));
+    return this.#pins.dueWith(outcomes);
+  }
+
+  /** Takes what these blocks overwrote and others had asked for: they were executed on it, and verified. */
+  #takeGiven(outcomes: readonly Outcome[]): readonly Pin[] {
+    const taken: Pin[] = [];
+    for (const [text, pin] of overwrittenBy(outcomes, this.#given)) {
+      this.#given.delete(text);
+      if (this.#pins.valueOf(text) === undefined) taken.push(pin);
+    }
+    return taken;
+  }
+
+  #noteGiven({ pins, generation }: Trial): void {
+    // What was read for another copy says nothing about the anchor of this one.
+    if (generation !== this.#generation) return;
+    for (const [text, pin] of pins) if (pin.key.kind !== 'code') this.#given.set(text, pin);
   }
 
   written(pins: readonly Pin[]): void {
-    for (const pin of pins) {
-      const text = keyText(pin.key);
-      if (this.#pins.get(text) === pin) this.#pins.delete(text);
-    }
+    this.#pins.written(pins);
   }
 
-  /** Forgets everything: the copy begins at another anchor. */
-  reset(): void {
-    this.#generation++;
-    this.#pins.clear();
-    this.#flights.clear();
-    this.#base = undefined;
+  /** Values that wait to be written, for metrics. */
+  get waiting(): number {
+    return this.#pins.weight;
+  }
+
+  /** Forgets everything as `commit` has the copy begin at another anchor; writes nothing meanwhile. */
+  async replace(commit: () => Promise<void>): Promise<void> {
+    await this.#pins.replace(async () => {
+      await commit();
+      this.#generation++;
+      this.#followed = new SingleFlight();
+      this.#requested = new SingleFlight();
+      this.#given.clear();
+      this.#base = undefined;
+    });
   }
 
   /** Writes what waits. */
-  async flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const pins = this.waiting();
-    const marks = await this.#modules.store.marks();
-    if (pins.length === 0 || marks === undefined) return;
-    const generation = this.#generation;
-    await this.#modules.store.pin(marks.anchor, pins);
-    if (generation === this.#generation) this.written(pins);
+  flush(): Promise<void> {
+    return this.#pins.flush();
   }
 
   async #marks(): Promise<Marks> {
@@ -138,22 +180,21 @@ export class PinnedState {
     keys: readonly StateKey[],
     number: number,
     keep: (pins: readonly Pin[], learnt: readonly Learnt[]) => void,
-    prefer?: string,
+    reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
     const at = this.#base ?? (await this.#marks()).head;
-    // Known by then, but not as of the block asked for: written since, without having been read before.
     const later = await this.#modules.store.loadState(keys, at.number, at);
     const untouched = keys.filter((_, index) => later[index] === undefined);
     const [learnt, older] = await Promise.all([
-      Promise.all(this.#read(untouched, at, prefer)),
+      Promise.all(this.#read(untouched, at, reading)),
       Promise.all(
         keys.map(async (key, index) =>
-          later[index] === undefined ? undefined : this.#beforeCreation(key, number),
+          later[index] === undefined ? undefined : this.#beforeWritten(key, number, reading.request),
         ),
       ),
     ]);
-    if (generation !== this.#generation) throw new StateUnavailableError('the copy began anew meanwhile');
+    if (generation !== this.#generation) throw new StateUnavailableError(BEGAN_ANEW);
     keep(
       untouched.flatMap((key, index) => toPins(key, learnt[index])),
       learnt,
@@ -163,22 +204,38 @@ export class PinnedState {
   }
 
   /** Reads keys in one go; those that somebody else is reading already are waited for. */
-  #read(keys: readonly StateKey[], at: BlockRef, prefer: string | undefined): Promise<Learnt>[] {
-    const fresh = keys.filter((key) => !this.#flights.has(keyText(key)));
+  #read(keys: readonly StateKey[], at: BlockRef, { prefer, request }: Reading): Promise<Learnt>[] {
+    const fresh: { readonly key: StateKey; readonly unwanted: AbortSignal }[] = [];
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Learnt[]>();
+    const reads = keys.map((key) => {
+      const text = keyText(key);
+      const shared = request === undefined || this.#followed.has(text) ? this.#followed : this.#requested;
+      return shared.run(text, request?.signal, async (unwanted) => {
+        const index = fresh.push({ key, unwanted }) - 1;
+        return (await promise)[index] ?? UNKNOWN;
+      });
+    });
     if (fresh.length > 0) {
-      const all = this.#modules.read(fresh, at, prefer);
-      for (const [index, key] of fresh.entries()) this.#fly(keyText(key), all, index);
+      const signal = whenAllAbort(fresh.map(({ unwanted }) => unwanted));
+      const options = { prefer, signal, forRequest: request !== undefined };
+      this.#modules
+        .read(
+          fresh.map(({ key }) => key),
+          at,
+          options,
+        )
+        .then(resolve, reject);
     }
-    return keys.map((key) => this.#flights.get(keyText(key)) ?? Promise.reject(new Error('no flight')));
+    return reads;
   }
 
-  #fly(text: string, all: Promise<readonly Learnt[]>, index: number): void {
-    const flight = all.then((reads) => reads[index] ?? { value: undefined, upstream: undefined });
-    this.#flights.set(text, flight);
-    const end = (): void => {
-      if (this.#flights.get(text) === flight) this.#flights.delete(text);
-    };
-    flight.then(end, end);
+  /**
+   * What is known as of the head, and was not known as of an older block. A block that has read and written it since was
+   * stored with what it read; else it was written without having been read before.
+   */
+  async #beforeWritten(key: StateKey, number: number, request: LoadContext | undefined): Promise<Uint8Array> {
+    const [stored] = await this.#modules.store.loadState([key], number);
+    return stored ?? this.#pins.valueOf(keyText(key)) ?? this.#beforeCreation(key, number, request);
   }
 
   /**
@@ -186,9 +243,14 @@ export class PinnedState {
    * empty without looking. Before, it was empty too. The other way to get here is a contract that was destroyed, with
    * slots nobody had read: what they held is lost.
    */
-  async #beforeCreation(key: StateKey, number: number): Promise<Uint8Array> {
+  async #beforeCreation(
+    key: StateKey,
+    number: number,
+    request: LoadContext | undefined,
+  ): Promise<Uint8Array> {
     if (key.kind === 'slot') {
-      const [account] = await this.load([{ kind: 'account', address: key.address }], number, undefined);
+      const { address } = key;
+      const [account] = await this.load([{ kind: 'account', address }], number, undefined, request);
       if (account !== undefined && isBareAccount(account)) return NOTHING;
     }
     throw new StateUnavailableError(`${describeKey(key)} was overwritten before anybody read it`);
@@ -198,6 +260,7 @@ export class PinnedState {
     keys: readonly StateKey[],
     of: BlockRef | undefined,
     { anchor }: Marks,
+    request: LoadContext | undefined,
   ): Promise<Values> {
     const { readArchive } = this.#modules;
     if (readArchive === undefined || of === undefined) {
@@ -207,30 +270,12 @@ export class PinnedState {
       key.kind === 'code' ? this.#archiveCode.get(toHex(key.hash)) : undefined,
     );
     return fill(keys, codes, async (unknown) => {
-      const reads = await readArchive(unknown, of, undefined);
+      const { signal } = request ?? {};
+      const reads = await readArchive(unknown, of, { signal, forRequest: request !== undefined });
       for (const { code } of reads)
         if (code !== undefined) this.#archiveCode.set(toHex(code.hash), code.bytes);
       return reads.map(({ value }) => value);
     });
-  }
-
-  #keep(pins: readonly Pin[]): void {
-    for (const pin of pins) this.#pins.set(keyText(pin.key), pin);
-    this.#schedule();
-  }
-
-  #schedule(): void {
-    if (this.#pins.size === 0) return;
-    if (this.#pins.size < this.#options.maxPins && this.#timer !== undefined) return;
-    clearTimeout(this.#timer);
-    const delay = this.#pins.size < this.#options.maxPins ? this.#options.pinDelayMs : 0;
-    this.#timer = setTimeout(() => {
-      this.flush().catch((error: unknown) => {
-        // The copy began anew: these pins are of the old one.
-        if (error instanceof StoreError && error.code === 'conflict') return;
-        this.#modules.onFault(error);
-      });
-    }, delay);
   }
 }
 
@@ -246,6 +291,8 @@ export class Trial {
   readonly sources = new Set<string>();
   /** Asked first: the upstream that gave the block. */
   readonly prefer: string | undefined;
+  /** Of the copy that it was read for. */
+  generation: number | undefined;
   usedTrace = false;
   readonly #trace: Trace | undefined;
 

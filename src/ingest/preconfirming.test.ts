@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { InvalidBlockError } from '../executor/errors.ts';
+import type { BlockLoader } from '../executor/executions.ts';
 import type { ExecutedFlashblock } from '../executor/interface.ts';
-import type { BlockLoader } from '../executor/native-executor.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { FlashblockEvent } from '../source/flashblocks/events.ts';

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import type { BlockLoader } from '../executor/executions.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
@@ -53,7 +54,7 @@ export class Preconfirming {
     for await (const event of source.events(signal)) {
       switch (event.kind) {
         case 'flashblock':
-          if (event.flashblock.payloadId !== this.#refused) await this.#execute(event.flashblock);
+          if (event.flashblock.payloadId !== this.#refused) await this.#execute(event.flashblock, signal);
           break;
         case 'dropped': {
           const version = executor.dropPreconfirmed(event.from);
@@ -68,7 +69,7 @@ export class Preconfirming {
     }
   }
 
-  async #execute(flashblock: Flashblock): Promise<void> {
+  async #execute(flashblock: Flashblock, signal: AbortSignal): Promise<void> {
     const { executor, state, publish, observe } = this.#modules;
     const { payloadId, blockNumber, index } = flashblock;
     const started = performance.now();
@@ -76,10 +77,11 @@ export class Preconfirming {
     const deadline = started + this.#options.preconfirmedTimeoutMs;
     let rounds = 0;
     try {
-      const executed = await executor.executeFlashblock(flashblock.text, async (keys, asOf) => {
+      const load: BlockLoader = async (keys, asOf) => {
         rounds++;
         return within(state.loadFor(trial, keys, asOf), deadline - performance.now());
-      });
+      };
+      const executed = await executor.executeFlashblock(flashblock.text, load, deadline, signal);
       state.accept(trial);
       void publish({ kind: 'preconfirmed', payloadId, ...executed });
       this.#executedAt = performance.now();
@@ -90,6 +92,7 @@ export class Preconfirming {
         ms: this.#executedAt - started,
       });
     } catch (error) {
+      if (signal.aborted) return;
       // What will fail each time must not look like the builder's fault.
       if (error instanceof Error && error.message.startsWith('unsupported: ')) throw error;
       this.#refused = payloadId;

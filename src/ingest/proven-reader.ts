@@ -5,11 +5,11 @@ import { codeHashOf } from '../executor/missing.ts';
 import { checkProof, keccak256, readHeader } from '../executor/native-executor.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
-import type { Answer, ChainSource } from '../source/interface.ts';
+import type { Answer, ChainSource, ReadOptions } from '../source/interface.ts';
 import type { Store } from '../store/interface.ts';
 import { untilHonest } from './honest.ts';
 import { headerAt } from './restore.ts';
-import { type Learnt, preferring, type StateReader, toLearnt } from './state-reader.ts';
+import { type Learnt, type StateReader, toLearnt } from './state-reader.ts';
 
 export interface ProvenReaderModules {
   readonly source: Pick<ChainSource, 'state' | 'proof' | 'report'>;
@@ -20,19 +20,19 @@ type StateOfAccount = Extract<StateKey, { kind: 'account' | 'slot' }>;
 
 interface Place extends BlockRef {
   readonly stateRoot: Hex;
-  readonly prefer: string | undefined;
+  readonly options: ReadOptions | undefined;
 }
 
 /** Takes only what a Merkle proof ties to the state root of a block that is held here, and names who lied. */
 export function provenReader(modules: ProvenReaderModules): StateReader {
-  return async (keys, at, prefer) => {
+  return async (keys, at, options) => {
     const { stateRoot } = readHeader(await headerAt(modules.store, at.number));
-    const place: Place = { ...at, stateRoot, prefer };
+    const place: Place = { ...at, stateRoot, options };
     const ofAccounts = keys.filter((key) => key.kind === 'account' || key.kind === 'slot');
     const groups = Map.groupBy(ofAccounts, ({ address }) => toHex(address)).values();
     const others = keys.filter((key) => key.kind === 'blockHash' || key.kind === 'code');
     const [reads, ...proven] = await Promise.all([
-      modules.source.state(others, at.hash, preferring(prefer)),
+      modules.source.state(others, at.hash, options),
       ...[...groups].map((group) => proveAccount(modules, group, place)),
     ]);
     const learnt = new Map(proven.flatMap((values) => [...values]));
@@ -55,7 +55,7 @@ async function proveAccount(
   const slots = keys.filter((key) => key.kind === 'slot').map(({ slot }) => slot);
   return untilHonest(source, {
     item: place.hash,
-    ask: () => source.proof(address, slots, place.hash, preferring(place.prefer)),
+    ask: () => source.proof(address, slots, place.hash, place.options),
     read: async ({ value, upstream }) => {
       const [account, ...values] = checkProof(place.stateRoot, address, slots, value);
       const learnt = new Map<string, Learnt>(
@@ -99,7 +99,7 @@ async function readCode(
   address: Uint8Array,
   place: Place,
 ): Promise<Answer<Uint8Array>> {
-  const [read] = await source.state([{ kind: 'account', address }], place.hash, preferring(place.prefer));
+  const [read] = await source.state([{ kind: 'account', address }], place.hash, place.options);
   if (read?.kind === 'account') return { value: read.account.code, upstream: read.upstream };
   throw new StateUnavailableError(`no upstream has the account ${toHex(address)}`);
 }

@@ -8,7 +8,7 @@ import { removedBlocks } from './removed-blocks.ts';
 const textOf = ({ transactionIndex, address: at, topics, data }: Log): string =>
   [transactionIndex, ...[at, ...topics, data].map(toHex)].join();
 
-it('tells of blocks newest first, with copies of all their logs', async () => {
+it('tells of blocks newest first, with copies of their logs and changes', async () => {
   const store = createMemoryStore();
   const logOf = (transactionIndex: number): Log => ({
     transactionIndex,
@@ -20,9 +20,11 @@ it('tells of blocks newest first, with copies of all their logs', async () => {
   await store.append(outcomes);
   const removed = await removedBlocks(store, 2, 3);
   expect(removed.map(({ number }) => number)).toEqual([3, 2]);
-  for (const { number, hash, logs, transactionHashes } of removed) {
+  for (const { number, hash, logs, transactionHashes, diffBytes } of removed) {
     const outcome = outcomes.find((block) => block.number === number);
     expect(hash).toBe(outcome?.hash);
+    expect(toHex(diffBytes)).toBe(toHex(outcome?.diffBytes ?? new Uint8Array(1)));
+    expect(diffBytes.buffer).not.toBe(outcome?.diffBytes.buffer);
     // As text: a copy is plain bytes, which were a Buffer.
     expect(logs.map(textOf)).toEqual(outcome?.logs.map(textOf));
     expect(logs.length).toBeGreaterThan(0);

@@ -1,18 +1,19 @@
-import type { RemovedBlock } from '../feed/interface.ts';
+import type { SentRemovedBlock } from '../feed/interface.ts';
 import { StoreError } from '../store/error.ts';
 import type { Store } from '../store/interface.ts';
 
 /** The blocks `first`..`last` of a store as the feed tells of them once they are taken off, newest first. */
 export async function removedBlocks(
-  store: Pick<Store, 'canonicalHash' | 'blockLogs'>,
+  store: Pick<Store, 'canonicalHash' | 'blockLogs' | 'diffBytes'>,
   first: number,
   last: number,
-): Promise<readonly RemovedBlock[]> {
-  const removed: RemovedBlock[] = [];
+): Promise<readonly SentRemovedBlock[]> {
+  const removed: SentRemovedBlock[] = [];
   for (let number = last; number >= first; number--) {
-    const hash = await store.canonicalHash(number);
+    const [parentHash, hash] = [await store.canonicalHash(number - 1), await store.canonicalHash(number)];
     const logs = hash === undefined ? undefined : await store.blockLogs({ number, hash });
-    if (hash === undefined || logs === undefined)
+    const diff = await store.diffBytes(number);
+    if (parentHash === undefined || hash === undefined || logs === undefined || diff === undefined)
       throw new StoreError('corrupt', `block ${number} is missing`);
     // Copied: what a store gives are views of pages that are about to change.
     const copies = Array.from({ length: logs.length }, (_, index) => {
@@ -22,7 +23,11 @@ export async function removedBlocks(
     const transactionHashes = new Map(
       copies.map(({ transactionIndex: at }) => [at, copy(logs.transactionHash(at))]),
     );
-    removed.push({ number, hash, timestamp: logs.timestamp, logs: copies, transactionHashes });
+    const { timestamp } = logs;
+    removed.push({
+      ...{ number, hash, parentHash, timestamp, transactionHashes },
+      ...{ logs: copies, diffBytes: copy(diff) },
+    });
   }
   return removed;
 }

@@ -5,7 +5,7 @@ import { NativeExecutor, readHeader } from '../executor/native-executor.ts';
 import { blockOptions } from '../executor/options.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
-import { storedRules } from './chain-rules.ts';
+import { rulesOfCopy } from './chain-rules.ts';
 import { ExpectedState } from './expected-state.ts';
 import type { ImportModules } from './import.ts';
 import { GENESIS_META, headerAt, storeLoader } from './restore.ts';
@@ -34,9 +34,10 @@ export async function verifyStore(
 ): Promise<Verified> {
   const store = await openExisting(options);
   try {
-    const rules = await storedRules(store);
+    const nothing = new VerificationError('the store holds no chain');
+    const rules = await rulesOfCopy(store, nothing);
     const marks = await store.marks();
-    if (rules === undefined || marks === undefined) throw new VerificationError('the store holds no chain');
+    if (marks === undefined) throw nothing;
     const executor = NativeExecutor.create(rules, blockOptions(options), { load: storeLoader(store) });
     return await new Verification(store, executor, marks).run(modules);
   } finally {
@@ -74,13 +75,21 @@ class Verification {
     const rootChecked = !(await isPartial(this.#store, anchor));
     const fromGenesis = rootChecked && anchor.number === 0 ? genesis : undefined;
     const state = new ExpectedState(fromGenesis === undefined ? anchor.number : undefined);
+    const total = head.number - lowest.number + 1;
     let verified = 0;
     for (let number = lowest.number; number <= head.number; number++) {
-      if (signal.aborted) return { verified, head, rootChecked };
-      await atBlock(number, () => this.#verify(number, fromGenesis, state));
+      if (signal.aborted) break;
+      try {
+        await atBlock(number, () => this.#verify(number, fromGenesis, state, signal));
+      } catch (error) {
+        // The signal ends a block that is being executed.
+        if (signal.aborted) break;
+        throw error;
+      }
       verified++;
-      onProgress(verified, head.number - lowest.number + 1);
+      onProgress(verified, total);
     }
+    if (verified < total) return { verified, head, rootChecked };
     await atBlock(head.number, async () => {
       if (rootChecked) await this.#checkRoot(state);
       else for await (const _ of state.compared(this.#store, head.number));
@@ -89,10 +98,15 @@ class Verification {
     return { verified, head, rootChecked };
   }
 
-  async #verify(number: number, genesis: string | undefined, state: ExpectedState): Promise<void> {
+  async #verify(
+    number: number,
+    genesis: string | undefined,
+    state: ExpectedState,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { anchor } = this.#marks;
     if (number > anchor.number) {
-      const outcome = await this.#executor.execute(await blockAt(this.#store, number));
+      const outcome = await this.#executor.execute(await blockAt(this.#store, number), undefined, signal);
       await this.#check(outcome);
       this.#hasDiff = await checkDiff(this.#store, outcome, this.#hasDiff);
       expect(outcome, 'state', await state.agrees(this.#store, outcome));

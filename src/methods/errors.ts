@@ -6,13 +6,18 @@ export type MethodErrorType =
   /** `reason` is the decoded one, and only set where the standard's wording is asked for. */
   | {
       readonly code: 'CALL_REVERTED';
-      readonly data: Hex;
+      /** Bytes are its JSON. */
+      readonly data: Hex | Buffer;
       readonly standard: boolean;
       readonly reason?: string;
     }
   /** An EVM fault, or a call that could not start; the executor words it. */
   | { readonly code: 'CALL_FAILED'; readonly reason: string }
-  | { readonly code: 'TIME_LIMIT'; readonly what: 'call' | 'query'; readonly milliseconds: number }
+  | {
+      readonly code: 'TIME_LIMIT';
+      readonly what: 'call' | 'query' | 'request';
+      readonly milliseconds: number;
+    }
   | { readonly code: 'CANCELLED' }
   | { readonly code: 'OVERLOADED' }
   /** The connection cannot carry what the client subscribes to. */

@@ -1,6 +1,7 @@
-import type { CallResult } from '../executor/interface.ts';
+import type { CallResult, Output } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { parseBlockSelector } from '../primitives/block-selector.ts';
+import type { Hex } from '../primitives/hex.ts';
 import { parseCallRequest } from './call-request.ts';
 import { MethodError } from './errors.ts';
 import type { Method, MethodSettings, RawJson } from './method.ts';
@@ -60,7 +61,7 @@ export const ethCall: Method = {
     });
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     return andThen(snapshot.viewAt(selector), (view) =>
-      andThen(view.call(request, context.signal), (result) => renderResult(result, settings)),
+      andThen(view.call(request, context), (result) => renderResult(result, settings)),
     );
   },
 };
@@ -68,9 +69,9 @@ export const ethCall: Method = {
 function renderResult(result: CallResult, settings: MethodSettings): RawJson {
   switch (result.kind) {
     case 'success':
-      return `"${result.output}"`;
+      return typeof result.output === 'string' ? `"${result.output}"` : result.output;
     case 'revert': {
-      const reason = settings.compat ? decodeRevertReason(result.output) : undefined;
+      const reason = settings.compat ? decodeRevertReason(hexOf(result.output)) : undefined;
       const standard = settings.compat;
       const data = result.output;
       throw new MethodError({
@@ -90,4 +91,8 @@ function renderResult(result: CallResult, settings: MethodSettings): RawJson {
     case 'overloaded':
       throw new MethodError({ code: 'OVERLOADED' });
   }
+}
+
+function hexOf(output: Output): Hex {
+  return typeof output === 'string' ? output : (output.toString('latin1', 1, output.length - 1) as Hex);
 }

@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { FakeChain } from '../head/fixture.ts';
 import { ethGetBlockReceipts } from './eth_getBlockReceipts.ts';
 import { runMethod } from './fixture.ts';
 
@@ -32,5 +34,17 @@ describe('eth_getBlockReceipts', () => {
 
   it.each(['0x5', hashOf(5), 'pending', '0x7fffffffffffffff'])('knows nothing of %s', async (selector) => {
     expect(await runMethod(ethGetBlockReceipts, [selector])).toBeNull();
+  });
+
+  it('gives others their turn while it renders a large block', async () => {
+    const chain = new FakeChain().add(9_000);
+    const progress = { done: false };
+    let turns = 0;
+    const answer = runMethod(ethGetBlockReceipts, ['0x0'], { chain }).finally(() => {
+      progress.done = true;
+    });
+    for (; !progress.done; turns++) await nextTurn();
+    expect(await answer).toHaveLength(9_000);
+    expect(turns).toBeGreaterThan(4);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { FakeChain } from '../head/fixture.ts';
 import { ethGetLogs } from './eth_getLogs.ts';
@@ -178,6 +179,38 @@ describe('B8: what is refused, in these words', () => {
         expect(await refusal({ fromBlock: hint[1], toBlock: hint[2] }, setup)).toBe('served');
       }
     }
+  });
+});
+
+describe('a query that takes long', () => {
+  /** Nothing here has an address like this. */
+  const none = { address: `0x${'99'.repeat(20)}` };
+  const ranges = [{ fromBlock: '0x0' }, { fromBlock: '0x1', toBlock: '0x1' }, { blockHash: hashOf(1) }];
+  const large = (): FakeChain => new FakeChain().add(0).add(9_000).add(1);
+
+  it.each(ranges)('ends at its time limit, also while nothing matches: %j', async (range) => {
+    const settings = { logs: { ...testSettings.logs, timeLimitMs: -1 } };
+    await expect(
+      runMethod(ethGetLogs, [{ ...range, ...none }], { chain: large(), settings }),
+    ).rejects.toMatchObject({ type: { code: 'TIME_LIMIT', what: 'query' } });
+  });
+
+  it.each(ranges)('ends when nobody waits for it: %j', async (range) => {
+    const signal = AbortSignal.abort();
+    await expect(
+      runMethod(ethGetLogs, [{ ...range, ...none }], { chain: large(), signal }),
+    ).rejects.toMatchObject({ type: { code: 'CANCELLED' } });
+  });
+
+  it.each(ranges)('gives others their turn: %j', async (range) => {
+    const progress = { done: false };
+    let turns = 0;
+    const answer = runMethod(ethGetLogs, [range], { chain: large() }).finally(() => {
+      progress.done = true;
+    });
+    for (; !progress.done; turns++) await nextTurn();
+    expect(((await answer) as unknown[]).length).toBeGreaterThanOrEqual(9_000);
+    expect(turns).toBeGreaterThan(4);
   });
 });
 

@@ -1,6 +1,7 @@
 import { andThen } from '../primitives/awaitable.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
+import { Pace } from '../primitives/pace.ts';
 import { toQuantity } from '../primitives/parse.ts';
 import { MethodError } from './errors.ts';
 import { type LogFilter, parseLogFilter } from './log-filter.ts';
@@ -47,7 +48,7 @@ export const ethGetLogs: Method = {
       compat: context.settings.compat,
     });
     if (filter.blockHash !== undefined) {
-      const found = context.snapshot.logsOf(filter.blockHash, filter.query);
+      const found = context.snapshot.logsOf(filter.blockHash, filter.query, checkpointOf(context));
       return andThen(found, (json) => checkSize(json, filter.blockHash, context.settings.logs));
     }
     return logsInRange(filter, context);
@@ -80,36 +81,51 @@ function logsInRange(
     );
   }
   if (from === to) {
-    return andThen(snapshot.logsAt(from, filter.query), (json) =>
+    return andThen(snapshot.logsAt(from, filter.query, checkpointOf(context)), (json) =>
       json === undefined ? '[]' : checkSize(json, toQuantity(from), settings.logs),
     );
   }
   return collect(filter, from, to, context);
 }
 
+/** Ends a query whose time is up, or that nobody waits for; looked at whether anything matches or not. */
+function checkpointOf(context: MethodContext): () => void {
+  const { timeLimitMs } = context.settings.logs;
+  const deadline = performance.now() + timeLimitMs;
+  return () => {
+    if (context.isOver) throw new MethodError({ code: 'CANCELLED' });
+    if (performance.now() > deadline) {
+      throw new MethodError({ code: 'TIME_LIMIT', what: 'query', milliseconds: timeLimitMs });
+    }
+  };
+}
+
 async function collect(
   filter: LogFilter,
   from: number,
   to: number,
-  { snapshot, settings, signal }: MethodContext,
+  context: MethodContext,
 ): Promise<RawJson> {
-  const { maxResults, timeLimitMs } = settings.logs;
+  const { snapshot, settings } = context;
+  const { maxResults } = settings.logs;
   const head = snapshot.head.number;
   const maxBytes = settings.logs.maxResponseBytes - ENVELOPE_BYTES;
-  const deadline = performance.now() + timeLimitMs;
+  const checkpoint = checkpointOf(context);
+  const pace = new Pace();
   const texts: string[] = [];
   let bytes = 2;
-  for await (const { block, indexes } of snapshot.findLogs(filter.query, from, to)) {
-    if (signal.aborted) throw new MethodError({ code: 'CANCELLED' });
-    if (performance.now() > deadline) {
-      throw new MethodError({ code: 'TIME_LIMIT', what: 'query', milliseconds: timeLimitMs });
-    }
+  for await (const { block, indexes } of snapshot.findLogs(filter.query, from, to, checkpoint)) {
+    checkpoint();
     const { number } = block.logs;
     // Pre-confirmed blocks alone cannot be asked for in parts: like a single block, they are never too many.
     const tooMany = from <= head && texts.length + indexes.length > maxResults;
     // What would be retried must be served: past the first block that is known, and the first block has to fit.
     if (tooMany && number > from) throw tooManyResults(from, Math.min(number, head + 1), settings.logs);
     for (const index of indexes) {
+      if (pace.spend(1)) {
+        await pace.rest();
+        checkpoint();
+      }
       const text = block.log(index);
       texts.push(text);
       bytes += text.length + 1;

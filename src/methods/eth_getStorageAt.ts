@@ -21,12 +21,12 @@ export const ethGetStorageAt: Method = {
     blockParam,
   ],
   result: { name: 'value', description: 'Always 32 bytes.', schema: hashSchema },
-  handle(params, { snapshot }) {
+  handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
     const slot = parseSlot(parseString(params[1], 'invalid argument 1'));
     const selector = parseBlockSelector(params[2], 'invalid argument 2');
-    return andThen(snapshot.viewAt(selector), (view) =>
-      andThen(view.storageAt(address, slot), (value) => `"${value}"`),
+    return andThen(context.snapshot.viewAt(selector), (view) =>
+      andThen(view.storageAt(address, slot, context), (value) => `"${value}"`),
     );
   },
 };

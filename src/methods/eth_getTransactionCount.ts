@@ -10,11 +10,11 @@ export const ethGetTransactionCount: Method = {
   rules: ['A9', 'B5', 'B6'],
   params: [addressParam, blockParam],
   result: { name: 'nonce', description: 'From executed state.', schema: quantitySchema },
-  handle(params, { snapshot }) {
+  handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return andThen(snapshot.viewAt(selector), (view) =>
-      andThen(view.transactionCount(address), (nonce) => `"${nonce}"`),
+    return andThen(context.snapshot.viewAt(selector), (view) =>
+      andThen(view.transactionCount(address, context), (nonce) => `"${nonce}"`),
     );
   },
 };

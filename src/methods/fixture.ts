@@ -1,4 +1,5 @@
 import { type FakeCall, FakeChain } from '../head/fixture.ts';
+import { LoadBudget } from '../primitives/load-budget.ts';
 import type { Method, MethodSettings } from './method.ts';
 
 /** For tests only. */
@@ -16,12 +17,14 @@ export const testSettings: MethodSettings = {
     maxResponseBytes: 10 << 20,
     timeLimitMs: 10_000,
   },
+  loads: { values: 2_000, bytes: 16 << 20 },
 };
 
 interface RunOptions {
   readonly chain?: FakeChain;
   readonly settings?: Partial<MethodSettings>;
   readonly call?: FakeCall;
+  readonly signal?: AbortSignal;
 }
 
 /** For tests only: runs a method on a chain of five blocks with 0 to 4 logs, and gives back its parsed result. */
@@ -32,10 +35,17 @@ export async function runMethod(
 ): Promise<unknown> {
   const chain = options.chain ?? new FakeChain().add(0).add(1).add(2).add(3).add(4);
   const head = await chain.head(options.call);
+  const { signal = new AbortController().signal } = options;
   const json = await method.handle(params, {
     snapshot: head.snapshot(),
     settings: { ...testSettings, ...options.settings },
-    signal: new AbortController().signal,
+    signal,
+    get isOver() {
+      return signal.aborted;
+    },
+    client: 'test',
+    budget: new LoadBudget(testSettings.loads),
+    session: undefined,
   });
   return JSON.parse(json.toString());
 }

@@ -1,6 +1,7 @@
 import type { Snapshot } from '../head/snapshot.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
+import type { LoadBudget, LoadLimits } from '../primitives/load-budget.ts';
 
 /** JSON text that is served as it is: a string, or its UTF-8 bytes where they are kept that way. */
 export type RawJson = string | Buffer;
@@ -27,6 +28,8 @@ export interface MethodSettings {
   /** The limit the executor applies; here for the words of its error. */
   readonly callTimeLimitMs: number;
   readonly logs: LogLimits;
+  /** State that one request may have loaded. */
+  readonly loads: LoadLimits;
 }
 
 /** What one request runs with. */
@@ -35,6 +38,14 @@ export interface MethodContext {
   readonly settings: MethodSettings;
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
+  /** Whether nobody waits for the answer any more, for whoever only looks now and then. */
+  readonly isOver: boolean;
+  /** Who asks, for what is shared out among clients: a remote address, or one WebSocket connection. */
+  readonly client: string;
+  /** What the request may still have loaded; all entries of a batch share it. */
+  readonly budget: LoadBudget;
+  /** What the request does to the subscriptions of its connection; absent where there can be none. */
+  readonly session: object | undefined;
 }
 
 /** A JSON Schema, as far as the docs and OpenRPC need one. */

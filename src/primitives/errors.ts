@@ -29,3 +29,18 @@ export class StateUnavailableError extends CodedError<{
     super({ code: 'STATE_UNAVAILABLE', reason }, reason);
   }
 }
+
+/** A request that would have more state loaded than one request may. */
+export class StateLimitError extends CodedError<{
+  readonly code: 'STATE_LIMIT';
+  /** `values` are those that an upstream has to be asked for. */
+  readonly what: 'values' | 'bytes';
+  readonly limit: number;
+}> {}
+
+/** Refused for now: there is too much under way, of this client or of all. */
+export class OverloadedError extends CodedError<{ readonly code: 'OVERLOADED' }> {
+  constructor(options?: ErrorOptions) {
+    super({ code: 'OVERLOADED' }, undefined, options);
+  }
+}

@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Endpoint } from '../config/parsers.ts';
 import type { Awaitable } from '../primitives/hex.ts';
+import { AccessPolicy } from './access.ts';
 
 /** One thing that is wrong, by the name that alerts are written for, and what an operator would ask next. */
 export interface NotReady {
-  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream' | 'draining';
+  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream' | 'worker' | 'draining';
   readonly detail?: string;
 }
 
@@ -17,12 +18,18 @@ export interface Readiness {
   readonly head?: BlockRef;
   /** How far the head is behind: the best upstream, in blocks; the clock, in seconds. */
   readonly lag?: { readonly blocks?: number; readonly seconds?: number };
+  /** The upstream whose chain is followed. */
+  readonly leader?: string;
+  /** What an operator should know, though requests can be sent here. */
+  readonly warnings?: readonly string[];
 }
 
 export interface AdminModules {
   /** Metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   readonly readiness: () => Awaitable<Readiness>;
+  /** Further names by which it may be asked on loopback, and whose pages may ask it. */
+  readonly allowedHosts?: readonly string[];
 }
 
 export interface AdminServer {
@@ -32,10 +39,15 @@ export interface AdminServer {
 
 /** Starts the listener for whoever runs the node: health and metrics, never for clients (B14). */
 export async function createAdminServer(endpoint: Endpoint, modules: AdminModules): Promise<AdminServer> {
+  const { allowedHosts = [] } = modules;
+  const access = new AccessPolicy({ host: endpoint.host, allowedHosts, anyOrigin: false });
   const server = createServer({ requestTimeout: 5_000, maxHeaderSize: 16_384 }, (request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, { 'content-type': type }).end(text);
     };
+    const refused = access.refusal(request.headers);
+    if (refused !== undefined)
+      return answer(403, `this ${refused} is not allowed here, see --allowed-hosts\n`);
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'method not allowed\n');
     const [path = ''] = (request.url ?? '').split('?', 1);
     switch (path) {
@@ -57,7 +69,8 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
   server.maxConnections = 64;
   server.listen(endpoint.port, endpoint.host);
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { address, port } = server.address() as AddressInfo;
+  access.boundTo(address);
   return {
     endpoint: { host: endpoint.host, port },
     close: async () => {
@@ -76,10 +89,10 @@ async function readinessOf({ readiness }: AdminModules): Promise<{ status: numbe
     // Whatever readiness is read from is what failed; its words are for the log.
     known = { reasons: [{ reason: 'store', detail: 'the state of the node cannot be read' }] };
   }
-  const { reasons, head, lag } = known;
+  const { reasons, head, lag, leader, warnings } = known;
   const ready = reasons.length === 0;
   return {
     status: ready ? 200 : 503,
-    body: `${JSON.stringify({ ready, ...(!ready && { reasons }), head, lag })}\n`,
+    body: `${JSON.stringify({ ready, ...(!ready && { reasons }), head, lag, leader, warnings })}\n`,
   };
 }

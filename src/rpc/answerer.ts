@@ -1,8 +1,10 @@
 import { MethodError } from '../methods/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
-import type { Caller, Dispatcher, RpcResponse } from './dispatcher.ts';
+import type { Refusal } from '../telemetry/refusal-counter.ts';
+import type { Dispatcher, RpcResponse } from './dispatcher.ts';
 import { toRpcError } from './error-map.ts';
 import { errorEntry } from './framing.ts';
+import type { Caller } from './task.ts';
 
 export interface AnswererOptions {
   /** Requests of all connections being worked on at the same time. */
@@ -13,6 +15,8 @@ export interface AnswererModules {
   readonly dispatcher: Pick<Dispatcher, 'handle'>;
   /** Hears of what should never happen. */
   readonly onFault?: (error: unknown) => void;
+  /** Hears of whatever is turned away before it gets to the dispatcher. */
+  readonly onRefused?: (reason: Refusal) => void;
 }
 
 export type Answer = RpcResponse;
@@ -41,6 +45,7 @@ export class Answerer {
   /** Answers a body; `undefined` when there is nothing to say but to cut the connection. Never rejects. */
   answer(body: Buffer, caller: Caller): Awaitable<Answer | undefined> {
     if (this.#inFlight >= this.#options.maxInFlight) {
+      this.#modules.onRefused?.('in_flight');
       const error = toRpcError(new MethodError({ code: 'OVERLOADED' }));
       return { status: 503, body: errorEntry('null', error), snapshot: undefined };
     }

@@ -6,6 +6,7 @@ import { dispatcherOf, testDispatcher, textOf } from './fixture.ts';
 
 const NUMBER = '{"jsonrpc":"2.0","id":7,"method":"eth_blockNumber"}';
 const never = new AbortController().signal;
+const client = 'test';
 
 const five = (): FakeChain => new FakeChain().add(0).add(1).add(2).add(3).add(4);
 
@@ -42,12 +43,12 @@ describe('x-chain-at-least (B3)', () => {
     '١',
   ])('refuses %j with HTTP 400 rather than ignore it', async (atLeast) => {
     const dispatcher = await testDispatcher();
-    const answer = read(await dispatcher.handle(Buffer.from(NUMBER), { signal: never, atLeast }));
+    const answer = read(await dispatcher.handle(Buffer.from(NUMBER), { signal: never, client, atLeast }));
     expect(answer).toMatchObject([400, { id: null, error: { code: -32600 } }, 4]);
   });
 
   it.each(['0', '4', '3;9', '4;2'])('does not delay what is reached: %s', async (atLeast) => {
-    const answer = (await testDispatcher()).handle(Buffer.from(NUMBER), { signal: never, atLeast });
+    const answer = (await testDispatcher()).handle(Buffer.from(NUMBER), { signal: never, client, atLeast });
     expect(answer).not.toBeInstanceOf(Promise);
     expect(read(await answer)).toMatchObject([200, { result: '0x4' }, 4]);
   });
@@ -57,6 +58,7 @@ describe('x-chain-at-least (B3)', () => {
     const head = await chain.head();
     const answer = dispatcherOf(head, { atLeastWaitMs: 60_000 }).handle(Buffer.from(NUMBER), {
       signal: never,
+      client,
       atLeast,
     });
     chain.add(0);
@@ -68,7 +70,7 @@ describe('x-chain-at-least (B3)', () => {
 
   it('is -32001 for each id when it is not reached in time', async () => {
     const dispatcher = await testDispatcher({ atLeastWaitMs: 1 });
-    const caller = { signal: never, atLeast: '5' };
+    const caller = { signal: never, client, atLeast: '5' };
     const error = {
       code: -32001,
       message: 'not reached within 0.001 s: x-chain-at-least asks for block 5, the head is block 4',
@@ -93,7 +95,11 @@ describe('x-chain-at-least (B3)', () => {
   it('waits no longer than its client', async () => {
     const dispatcher = await testDispatcher({ atLeastWaitMs: 60_000 });
     const controller = new AbortController();
-    const answer = dispatcher.handle(Buffer.from(NUMBER), { signal: controller.signal, atLeast: '5' });
+    const answer = dispatcher.handle(Buffer.from(NUMBER), {
+      signal: controller.signal,
+      client,
+      atLeast: '5',
+    });
     controller.abort();
     expect(read(await answer)).toMatchObject([200, { error: { code: -32001 } }, 4]);
   });
@@ -102,7 +108,7 @@ describe('x-chain-at-least (B3)', () => {
     const chain = five();
     const head = await chain.head();
     const dispatcher = dispatcherOf(head, { atLeastWaitMs: 60_000, maxAtLeastWaiting: 1 });
-    const caller = { signal: never, atLeast: '5' };
+    const caller = { signal: never, client, atLeast: '5' };
     const first = dispatcher.handle(Buffer.from(NUMBER), caller);
     expect(read(await dispatcher.handle(Buffer.from(NUMBER), caller))).toMatchObject([
       503,
@@ -132,7 +138,7 @@ describe('x-chain-at-least (B3)', () => {
     });
     const reached = vi.spyOn(head, 'reached');
     const dispatcher = dispatcherOf(head, { atLeastWaitMs: 60_000 });
-    const answer = dispatcher.handle(Buffer.from(call), { signal: never, atLeast: '4' });
+    const answer = dispatcher.handle(Buffer.from(call), { signal: never, client, atLeast: '4' });
     await vi.waitFor(() => expect(reached).toHaveBeenCalledOnce());
     chain.add(0, 1).add(0, 1).add(0, 1);
     await head.refresh();

@@ -5,7 +5,7 @@ import type { CallResult } from '../executor/interface.ts';
 import { FakeChain } from '../head/fixture.ts';
 import type { Head } from '../head/head.ts';
 import type { DispatcherOptions } from './dispatcher.ts';
-import { dispatcherOf } from './fixture.ts';
+import { dispatcherOf, testMemory } from './fixture.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
 
 const NUMBER = '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}';
@@ -58,7 +58,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
         drainTimeoutMs: 5_000,
         allowAnyOrigin: true,
       },
-      { dispatcher: dispatcherOf(head, { forbidden, ...options }) },
+      { memory: testMemory(), dispatcher: dispatcherOf(head, { forbidden, ...options }) },
     );
     url = `http://127.0.0.1:${server.address.port}/`;
   }
@@ -170,7 +170,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     await once(socket, 'connect');
     socket.write(
-      `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nx-chain-at-least: 5\r\n` +
+      `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nx-chain-at-least: 5\r\n` +
         `Content-Length: ${NUMBER.length}\r\n\r\n${NUMBER}`,
     );
     await vi.waitFor(() => expect(reached).toHaveBeenCalledOnce());

@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { FakeChain } from '../head/fixture.ts';
+import { type FakeCall, FakeChain } from '../head/fixture.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { ask, dispatcherOf, testDispatcher } from './fixture.ts';
@@ -154,7 +155,10 @@ describe('every answer (B1, B3)', () => {
       return { kind: 'success', output: '0x' };
     });
     const before = head.snapshot();
-    const response = await dispatcherOf(head).handle(Buffer.from(call('eth_call', [{ to: TO }])), { signal });
+    const response = await dispatcherOf(head).handle(Buffer.from(call('eth_call', [{ to: TO }])), {
+      signal,
+      client: 'test',
+    });
     expect(response.snapshot).toBe(before);
     expect(head.snapshot().head.number).toBe(2);
   });
@@ -166,7 +170,7 @@ describe('every answer (B1, B3)', () => {
     ['a notification', '{"jsonrpc":"2.0","method":"eth_chainId"}'],
   ])('has one, also %s', async (_, text) => {
     const head = await new FakeChain().add(0).head();
-    const response = await dispatcherOf(head).handle(Buffer.from(text), { signal });
+    const response = await dispatcherOf(head).handle(Buffer.from(text), { signal, client: 'test' });
     expect(response.snapshot).toBe(head.snapshot());
   });
 });
@@ -325,5 +329,57 @@ describe('faults', () => {
     const { text } = await ask(dispatcher, call('eth_call', [{ to: `0x${'00'.repeat(20)}` }]));
     expect(text).toBe(error(-32002, 'resource unavailable', '1'));
     expect(faults).toHaveLength(1);
+  });
+});
+
+describe('a thread that has others to serve', () => {
+  /** Holds the thread for longer than all requests of one turn may. */
+  const slow: FakeCall = () => {
+    const end = performance.now() + 15;
+    while (performance.now() < end);
+    return { kind: 'success', output: '0x' };
+  };
+  const CALL = call('eth_call', [{ to: `0x${'aa'.repeat(20)}` }]);
+
+  /** Turns of the event loop until the answer is there. */
+  async function turnsUntil(answer: Promise<unknown>): Promise<number> {
+    const progress = { done: false };
+    void answer.finally(() => {
+      progress.done = true;
+    });
+    let turns = 0;
+    for (; !progress.done; turns++) await nextTurn();
+    return turns;
+  }
+
+  it('answers entries of a batch in as many turns as they need', async () => {
+    const dispatcher = await testDispatcher({}, undefined, slow);
+    const batch = ask(dispatcher, `[${Array.from({ length: 6 }, () => CALL).join()}]`);
+    expect(await turnsUntil(batch)).toBeGreaterThanOrEqual(5);
+    expect((await batch).text).toContain('"result":"0x"');
+  });
+
+  it('answers requests of one turn in as many turns as they need, and short ones at once', async () => {
+    const dispatcher = await testDispatcher({}, undefined, slow);
+    const all = Promise.all(Array.from({ length: 6 }, () => ask(dispatcher, CALL)));
+    expect(await turnsUntil(all)).toBeGreaterThanOrEqual(5);
+    await nextTurn();
+    const { signal } = new AbortController();
+    const short = dispatcher.handle(Buffer.from(call('eth_chainId')), { signal, client: 'test' });
+    expect(short).not.toBeInstanceOf(Promise);
+  });
+
+  it('refuses a body that is slow to parse, before it is parsed', async () => {
+    const dispatcher = await testDispatcher({ maxElements: 1_000 });
+    const slots = (count: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`0x${at}`, '0x']));
+    const answer = await ask(dispatcher, call('eth_call', [{}, 'latest', { state: slots(600) }]));
+    expect(JSON.parse(answer.text)).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32600, message: 'request too complex, at most 1000 values and names' },
+    });
+    const fits = await ask(dispatcher, call('eth_call', [{}, 'latest', { state: slots(400) }]));
+    expect(JSON.parse(fits.text)).toMatchObject({ id: 1, error: { code: -32602 } });
   });
 });

@@ -1,5 +1,5 @@
 import { HeadError } from '../head/errors.ts';
-import type { Head, Point } from '../head/head.ts';
+import type { Head } from '../head/head.ts';
 import type { Snapshot } from '../head/snapshot.ts';
 import { MethodError } from '../methods/errors.ts';
 import {
@@ -12,26 +12,36 @@ import {
 import { andThen } from '../primitives/awaitable.ts';
 import { InvalidParamsError, StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
+import type { Refusal } from '../telemetry/refusal-counter.ts';
 import { ANY_POINT, AT_LEAST_HEADER, formatPoint, parseAtLeast } from './at-least.ts';
-import { isExpected, type RpcError, RpcFailure, toRpcError } from './error-map.ts';
+import { CallContext } from './call-context.ts';
+import { isExpected, type RpcError, RpcFailure, refusalOf, toRpcError } from './error-map.ts';
 import {
   byteLength,
   type Call,
+  discard,
   errorEntry,
+  isWithin,
   joinBatch,
   type ResponseBody,
   readMessage,
   resultEntry,
 } from './framing.ts';
 import { inParallel } from './in-parallel.ts';
+import { type Caller, type Message, Task } from './task.ts';
+import { threadTurn } from './thread-turn.ts';
 
 export interface DispatcherOptions {
   readonly settings: MethodSettings;
   readonly maxBatch: number;
+  /** Values and names in one body. Default: 40,000. */
+  readonly maxElements?: number;
   /** Of one response body, all entries of a batch together. */
   readonly maxResponseBytes: number;
   /** Methods that this listener answers with 403. */
   readonly forbidden: ReadonlySet<string>;
+  /** Time to answer one request, all entries of a batch together. Default: 30,000. */
+  readonly answerTimeoutMs?: number;
   /** How long a request may wait for the block that its client asks for at least; 0 is not at all. Default: 2,000. */
   readonly atLeastWaitMs?: number;
   /** Requests that may wait so at the same time; more are refused at once. Default: 256. */
@@ -43,6 +53,8 @@ export interface DispatcherModules {
   readonly methods: ReadonlyMap<string, Method>;
   /** Hears of failures that are not the client's; the client is told nothing of them. */
   readonly onFault?: (method: string, error: unknown) => void;
+  /** Hears of requests and calls that are turned away. */
+  readonly onRefused?: (reason: Refusal) => void;
   /** Hears of every answered entry. */
   readonly onServed?: (method: string, code: number | undefined) => void;
 }
@@ -53,39 +65,23 @@ export interface RpcResponse {
   readonly body: ResponseBody | undefined;
   /** What the answer was read from, and no other; absent when it was refused before it got to a dispatcher. */
   readonly snapshot: Pick<Snapshot, 'head' | 'pending'> | undefined;
-}
-
-/** What a transport knows of a request beside its body. */
-export interface Caller {
-  /** Aborts when the client goes away; made only when somebody listens. */
-  readonly signal: AbortSignal;
-  /** The header `x-chain-at-least`, as it came. */
-  readonly atLeast?: string | undefined;
-}
-
-type Message = ReturnType<typeof readMessage>;
-
-/** A request on its way, through as many runs as it takes. */
-interface Task {
-  readonly message: Message;
-  readonly caller: Caller;
-  readonly atLeast: Point;
-  /** Until when it waits for that point, in all its runs together. */
-  waitUntil: number | undefined;
-  /** After which it is not run again. */
-  rerunUntil: number | undefined;
-  runs: number;
+  /** The calls whose results are in it: what they do beside it happens, and nothing that others wanted. */
+  readonly answered?: readonly MethodContext[];
 }
 
 const MAX_METHOD_CHARS = 128;
+const LONG_BODY_BYTES = 65_536;
 /** How often a request that met a reorganisation is run, each time on a new snapshot. */
 const MAX_RUNS = 3;
 /** A request that has taken longer is not run again: with this, all its runs together are little more than one. */
 const RERUN_WITHIN_MS = 2_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 const AT_LEAST_WAIT_MS = 2_000;
 const MAX_AT_LEAST_WAITING = 256;
 /** Entries of one batch that wait for something at the same time. */
 const BATCH_CONCURRENCY = 8;
+/** Entries of a batch that are each too large by themselves, and worked out in vain, before it counts as full. */
+const MAX_TOO_LARGE_ALONE = 8;
 
 /** JSON-RPC 2.0 over bytes: knows nothing of transports. */
 export class Dispatcher {
@@ -104,8 +100,9 @@ export class Dispatcher {
     let task: Task;
     try {
       const atLeast = caller.atLeast === undefined ? ANY_POINT : parseAtLeast(caller.atLeast);
-      const message = readMessage(body, this.#options.maxBatch);
-      task = { message, caller, atLeast, waitUntil: undefined, rerunUntil: undefined, runs: 0 };
+      const began = performance.now();
+      task = new Task(readMessage(body, this.#options), caller, atLeast);
+      threadTurn.note(began);
     } catch (error) {
       const rpcError = toRpcError(error);
       return {
@@ -114,7 +111,42 @@ export class Dispatcher {
         snapshot: this.#modules.head.snapshot(),
       };
     }
-    return this.#start(task);
+    // To have parsed a long body is enough for one turn.
+    const isLater = threadTurn.isOver || body.length > LONG_BODY_BYTES;
+    const response = isLater ? threadTurn.later(task.connection, () => this.#start(task)) : this.#start(task);
+    return response instanceof Promise ? this.#inTime(task, response) : this.#fit(task, response);
+  }
+
+  /** The answer, or that it took too long. What then still works on it hears that it can stop. */
+  async #inTime(task: Task, response: Promise<RpcResponse>): Promise<RpcResponse> {
+    const { answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<RpcResponse>();
+    const timer = setTimeout(() => {
+      const failure = new MethodError({
+        code: 'TIME_LIMIT',
+        what: 'request',
+        milliseconds: answerTimeoutMs,
+      });
+      resolve(refused(task.message, toRpcError(failure), this.#modules.head.snapshot()));
+    }, answerTimeoutMs);
+    try {
+      return this.#fit(task, await Promise.race([response, promise]));
+    } finally {
+      clearTimeout(timer);
+      task.end();
+    }
+  }
+
+  /** Every answer passes here: none is larger than may be sent. */
+  #fit({ message }: Task, response: RpcResponse): RpcResponse {
+    const { maxResponseBytes } = this.#options;
+    const { body, snapshot } = response;
+    if (body === undefined || isWithin(body, maxResponseBytes)) return response;
+    discard(body);
+    const error = toRpcError(new RpcFailure({ code: 'RESPONSE_TOO_LARGE', maxBytes: maxResponseBytes }));
+    const named = 'method' in message ? entryOf(message, error) : undefined;
+    const fits = named !== undefined && isWithin(named, maxResponseBytes);
+    return { status: 200, body: fits ? named : errorEntry('null', error), snapshot };
   }
 
   /** Takes the one snapshot that a run of the request reads, once it knows of the block that the client asks for. */
@@ -127,6 +159,7 @@ export class Dispatcher {
     const { atLeastWaitMs = AT_LEAST_WAIT_MS, maxAtLeastWaiting = MAX_AT_LEAST_WAITING } = this.#options;
     const { head } = this.#modules;
     if (this.#waiting >= maxAtLeastWaiting) {
+      this.#modules.onRefused?.('waiting');
       return refused(task.message, toRpcError(new MethodError({ code: 'OVERLOADED' })), snapshot);
     }
     const now = performance.now();
@@ -137,6 +170,7 @@ export class Dispatcher {
     });
     if (reached) return this.#start(task);
     const last = head.snapshot();
+    this.#modules.onRefused?.('not_reached');
     const failure = new RpcFailure({
       code: 'NOT_REACHED',
       header: AT_LEAST_HEADER,
@@ -154,7 +188,17 @@ export class Dispatcher {
       const response = this.#answer(task, snapshot);
       if (!(response instanceof Promise)) return response;
       task.rerunUntil ??= performance.now() + RERUN_WITHIN_MS;
-      return response.catch((error: unknown) => this.#again(task, snapshot, error));
+      snapshot.hold();
+      return response.then(
+        (answer) => {
+          snapshot.release();
+          return answer;
+        },
+        (error: unknown) => {
+          snapshot.release();
+          return this.#again(task, snapshot, error);
+        },
+      );
     } catch (error) {
       return this.#again(task, snapshot, error);
     }
@@ -184,11 +228,11 @@ export class Dispatcher {
   #answerCall(call: Call, task: Task, snapshot: Snapshot): Awaitable<RpcResponse> {
     const { id } = call;
     if (id === undefined) return { status: 204, body: undefined, snapshot };
-    return andThen(this.#run(call, task, snapshot), (outcome) =>
-      isError(outcome)
-        ? { status: outcome.status ?? 200, body: errorEntry(id, outcome), snapshot }
-        : { status: 200, body: resultEntry(id, outcome), snapshot },
-    );
+    const context = new CallContext(snapshot, this.#options.settings, task);
+    return andThen(this.#run(call, context, task), (outcome) => {
+      if (isError(outcome)) return { status: outcome.status ?? 200, body: errorEntry(id, outcome), snapshot };
+      return { status: 200, body: resultEntry(id, outcome), snapshot, answered: [context] };
+    });
   }
 
   async #answerBatch(
@@ -196,35 +240,41 @@ export class Dispatcher {
     task: Task,
     snapshot: Snapshot,
   ): Promise<RpcResponse> {
-    const { maxResponseBytes } = this.#options;
-    const entries: (ResponseBody | undefined)[] = Array.from({ length: calls.length });
+    const { maxResponseBytes, settings } = this.#options;
+    const tooLarge = toRpcError(new RpcFailure({ code: 'RESPONSE_TOO_LARGE', maxBytes: maxResponseBytes }));
+    const answered: MethodContext[] = [];
+    // Each begins as refused for its size, and gets its answer where that fits.
+    const entries: (ResponseBody | undefined)[] = calls.map((call) => entryOf(call, tooLarge));
     let bytes = 2;
+    for (const entry of entries) bytes += entry === undefined ? 0 : byteLength(entry) + 1;
+    let isFull = bytes > maxResponseBytes;
+    let tooLargeAlone = 0;
     const runEntry = async (index: number, call: Call | RpcError): Promise<void> => {
-      if ('code' in call) {
-        entries[index] = errorEntry('null', call);
-        return;
+      // Once the room is used up, nothing more is worked out in order to be thrown away.
+      if (isFull || 'code' in call || call.id === undefined) return;
+      const context = new CallContext(snapshot, settings, task);
+      const run = (): Awaitable<RawJson | RpcError> => this.#run(call, context, task);
+      const outcome = await (threadTurn.isOver ? threadTurn.later(task.connection, run) : run());
+      const entry = isError(outcome) ? errorEntry(call.id, outcome) : resultEntry(call.id, outcome);
+      const more = byteLength(entry) - byteLength(entries[index] ?? '');
+      if (bytes + more > maxResponseBytes) {
+        // What would be too large by itself says nothing about the room for others.
+        isFull ||= byteLength(entry) <= maxResponseBytes || ++tooLargeAlone >= MAX_TOO_LARGE_ALONE;
+        return discard(entry);
       }
-      if (call.id === undefined) return;
-      const outcome =
-        bytes > maxResponseBytes
-          ? toRpcError(new RpcFailure({ code: 'RESPONSE_TOO_LARGE', maxBytes: maxResponseBytes }))
-          : await this.#run(call, task, snapshot);
-      let entry = isError(outcome) ? errorEntry(call.id, outcome) : resultEntry(call.id, outcome);
-      if (bytes + byteLength(entry) > maxResponseBytes && !isError(outcome)) {
-        const failure = new RpcFailure({ code: 'RESPONSE_TOO_LARGE', maxBytes: maxResponseBytes });
-        entry = errorEntry(call.id, toRpcError(failure));
-      }
-      bytes += byteLength(entry) + 1;
+      if (!isError(outcome)) answered.push(context);
+      bytes += more;
       entries[index] = entry;
     };
     await inParallel(calls, BATCH_CONCURRENCY, runEntry);
     const body = joinBatch(entries);
-    return { status: body === undefined ? 204 : 200, body, snapshot };
+    return { status: body === undefined ? 204 : 200, body, snapshot, answered };
   }
 
   /** Runs one call; what goes wrong is a value, except a reorganisation, which concerns the whole request. */
-  #run(call: Call, task: Task, snapshot: Snapshot): Awaitable<RawJson | RpcError> {
-    const { settings, forbidden } = this.#options;
+  #run(call: Call, context: CallContext, task: Task): Awaitable<RawJson | RpcError> {
+    const { snapshot } = context;
+    const { forbidden } = this.#options;
     const { methods, onServed } = this.#modules;
     try {
       if (forbidden.has(call.method)) {
@@ -235,7 +285,9 @@ export class Dispatcher {
         throw new RpcFailure({ code: 'METHOD_NOT_FOUND', method: shorten(call.method) });
       const params = readParams(call.params);
       checkParamCount(method, params);
-      const result = method.handle(params, new CallContext(snapshot, settings, task.caller));
+      const began = performance.now();
+      const result = method.handle(params, context);
+      threadTurn.note(began);
       if (result instanceof Promise) {
         return result.then(
           (json) => {
@@ -267,27 +319,13 @@ export class Dispatcher {
   }
 
   #report(call: Call, error: unknown): RpcError {
-    const { onFault, onServed, methods } = this.#modules;
+    const { onFault, onServed, onRefused, methods } = this.#modules;
     if (!isExpected(error)) onFault?.(call.method, error);
+    const refusal = refusalOf(error);
+    if (refusal !== undefined) onRefused?.(refusal);
     const rpcError = toRpcError(error);
     onServed?.(methods.has(call.method) ? call.method : 'unknown', rpcError.code);
     return rpcError;
-  }
-}
-
-class CallContext implements MethodContext {
-  readonly snapshot: Snapshot;
-  readonly settings: MethodSettings;
-  readonly #caller: Caller;
-
-  constructor(snapshot: Snapshot, settings: MethodSettings, caller: Caller) {
-    this.snapshot = snapshot;
-    this.settings = settings;
-    this.#caller = caller;
-  }
-
-  get signal(): AbortSignal {
-    return this.#caller.signal;
   }
 }
 
@@ -320,10 +358,13 @@ function mayBeReorganised(error: unknown): boolean {
 
 /** The same error for all of a request. */
 function refused(message: Message, error: RpcError, snapshot: Snapshot): RpcResponse {
-  const entryOf = (call: Call | RpcError): string | undefined => {
-    if ('code' in call) return errorEntry('null', call);
-    return call.id === undefined ? undefined : errorEntry(call.id, error);
-  };
-  const body = 'method' in message ? entryOf(message) : joinBatch(message.map(entryOf));
+  const body =
+    'method' in message ? entryOf(message, error) : joinBatch(message.map((call) => entryOf(call, error)));
   return { status: body === undefined ? 204 : (error.status ?? 200), body, snapshot };
+}
+
+/** The entry of a call that ends in an error; one that was no call has its own. */
+function entryOf(call: Call | RpcError, error: RpcError): ResponseBody | undefined {
+  if ('code' in call) return errorEntry('null', call);
+  return call.id === undefined ? undefined : errorEntry(call.id, error);
 }

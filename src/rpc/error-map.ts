@@ -1,13 +1,20 @@
 import { HeadError, type HeadErrorType } from '../head/errors.ts';
 import { MethodError, type MethodErrorType } from '../methods/errors.ts';
-import { CodedError, InvalidParamsError, StateUnavailableError } from '../primitives/errors.ts';
+import {
+  CodedError,
+  InvalidParamsError,
+  OverloadedError,
+  StateLimitError,
+  StateUnavailableError,
+} from '../primitives/errors.ts';
+import type { Refusal } from '../telemetry/refusal-counter.ts';
 
 /** A JSON-RPC error, and the HTTP status of a response that is nothing but this error. */
 export interface RpcError {
   readonly code: number;
   readonly message: string;
-  /** Hex or other plain text. */
-  readonly data?: string;
+  /** Hex or other plain text; bytes are its JSON. */
+  readonly data?: string | Buffer;
   readonly status?: number;
 }
 
@@ -17,6 +24,7 @@ export type RpcErrorType =
   | { readonly code: 'INVALID_REQUEST'; readonly reason: string }
   | { readonly code: 'METHOD_NOT_FOUND'; readonly method: string }
   | { readonly code: 'METHOD_NOT_PUBLIC'; readonly method: string }
+  | { readonly code: 'ACCESS_REFUSED'; readonly by: 'host' | 'origin' }
   | { readonly code: 'RESPONSE_TOO_LARGE'; readonly maxBytes: number }
   | { readonly code: 'BODY_TOO_LARGE'; readonly maxBytes: number }
   | { readonly code: 'BAD_AT_LEAST'; readonly header: string }
@@ -35,7 +43,9 @@ type ErrorType =
   | HeadErrorType
   | MethodErrorType
   | InvalidParamsError['type']
-  | StateUnavailableError['type'];
+  | StateUnavailableError['type']
+  | StateLimitError['type']
+  | OverloadedError['type'];
 
 /** The one mapping from what can go wrong to what a client is told. */
 export function toRpcError(error: unknown): RpcError {
@@ -44,6 +54,8 @@ export function toRpcError(error: unknown): RpcError {
   if (error instanceof RpcFailure) return describe(error.type);
   if (error instanceof InvalidParamsError) return describe(error.type);
   if (error instanceof StateUnavailableError) return describe(error.type);
+  if (error instanceof StateLimitError) return describe(error.type);
+  if (error instanceof OverloadedError) return describe(error.type);
   // Anything else is a fault of the node or what it stands on: its words are for the log, not for the client.
   return { code: -32002, message: 'resource unavailable' };
 }
@@ -51,6 +63,15 @@ export function toRpcError(error: unknown): RpcError {
 /** Whether an error is part of the contract; one that is not belongs in the log. */
 export function isExpected(error: unknown): boolean {
   return error instanceof CodedError;
+}
+
+/** What a call that failed so was turned away for; undefined when it was answered. */
+export function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof RpcFailure && error.type.code === 'METHOD_NOT_PUBLIC') return 'not_public';
+  if (error instanceof OverloadedError) return 'overloaded';
+  if (!(error instanceof MethodError)) return undefined;
+  if (error.type.code === 'OVERLOADED') return 'overloaded';
+  return error.type.code === 'SUBSCRIPTION_REFUSED' ? 'subscriptions' : undefined;
 }
 
 function describe(type: ErrorType): RpcError {
@@ -89,6 +110,14 @@ function describe(type: ErrorType): RpcError {
       return { code: -32002, message: 'resource unavailable: the chain was reorganised during the request' };
     case 'STATE_UNAVAILABLE':
       return { code: -32002, message: `resource unavailable: ${type.reason}` };
+    case 'STATE_LIMIT':
+      return {
+        code: -32000,
+        message:
+          type.what === 'values'
+            ? `the request reads too much state that is not held here, at most ${type.limit} values`
+            : `the request loads too much state, at most ${type.limit} bytes`,
+      };
     case 'CALL_REVERTED':
       return {
         code: type.standard ? 3 : -32000,
@@ -111,6 +140,12 @@ function describe(type: ErrorType): RpcError {
       return { code: -32601, message: 'notifications not supported' };
     case 'SUBSCRIPTION_REFUSED':
       return { code: -32000, message: type.reason };
+    case 'ACCESS_REFUSED':
+      return {
+        code: -32004,
+        message: `this ${type.by} is not allowed here, see --allowed-hosts`,
+        status: 403,
+      };
     case 'RESPONSE_TOO_LARGE':
       return { code: -32003, message: `response too large, at most ${type.maxBytes} bytes` };
     case 'BODY_TOO_LARGE':

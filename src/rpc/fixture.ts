@@ -3,6 +3,7 @@ import type { Head } from '../head/head.ts';
 import { testSettings } from '../methods/fixture.ts';
 import { createMethods } from '../methods/registry.ts';
 import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
+import { ClientMemory, newClientMemoryShares } from './client-memory.ts';
 import { Dispatcher, type DispatcherModules, type DispatcherOptions } from './dispatcher.ts';
 import type { ResponseBody } from './framing.ts';
 
@@ -39,8 +40,13 @@ export async function ask(
   text: string | Buffer,
 ): Promise<{ status: number; text: string }> {
   const body = typeof text === 'string' ? Buffer.from(text) : text;
-  const response = await dispatcher.handle(body, { signal: new AbortController().signal });
+  const response = await dispatcher.handle(body, { signal: new AbortController().signal, client: 'test' });
   return { status: response.status, text: textOf(response.body) };
+}
+
+/** For tests only: memory for clients, of one worker. */
+export function testMemory(maxBytes = 2 ** 40, sendTimeoutMs = 60_000): ClientMemory {
+  return new ClientMemory({ maxBytes, sendTimeoutMs }, { shares: newClientMemoryShares(1), workerIndex: 0 });
 }
 
 /** A body as one text. */

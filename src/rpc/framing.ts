@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { RawJson } from '../methods/method.ts';
+import { exceeds } from '../primitives/json-text.ts';
+import { giveBack } from '../primitives/owned-bytes.ts';
 import { type RpcError, RpcFailure, toRpcError } from './error-map.ts';
-import { idSource, nestsDeeperThan, scanIds } from './request-id.ts';
+import { idSource, scanIds } from './request-id.ts';
 
 /** A request that JSON-RPC 2.0 accepts; `id` is its source text, absent for a notification. */
 export interface Call {
@@ -10,33 +12,49 @@ export interface Call {
   readonly params: unknown;
 }
 
+/** What a body may be made of. */
+export interface MessageLimits {
+  readonly maxBatch: number;
+  /** Values and names in it, all together. Default: 40,000. */
+  readonly maxElements?: number;
+}
+
 const MAX_NESTING = 64;
-/** Text below this size cannot nest deep enough to be slow. */
-const NESTING_CHECK_CHARS = 4_096;
+const MAX_ELEMENTS = 40_000;
+/** Text below this size cannot be slow to parse. */
+const SIMPLE_CHARS = 4_096;
 
 /** Reads a body: one call, or the entries of a batch, where a bad one is an error of its own. */
-export function readMessage(body: Buffer, maxBatch: number): Call | readonly (Call | RpcError)[] {
-  const text = decode(body);
+export function readMessage(body: Buffer, limits: MessageLimits): Call | readonly (Call | RpcError)[] {
+  const text = decode(body, limits.maxElements ?? MAX_ELEMENTS);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
     throw new RpcFailure({ code: 'PARSE_ERROR', reason: 'parse error' });
   }
-  if (Array.isArray(parsed)) return readBatch(parsed, text, maxBatch);
+  if (Array.isArray(parsed)) return readBatch(parsed, text, limits.maxBatch);
   const call = readCall(parsed, (id) => idSource(text, id));
   if (call === undefined) throw invalidRequest();
   return call;
 }
 
-/** Decodes text that is safe to parse: valid UTF-8, and not nested so deep that parsing alone is an attack. */
-function decode(body: Buffer): string {
+/** Decodes text that is safe to parse: valid UTF-8, and not made so that parsing alone is an attack. */
+function decode(body: Buffer, maxElements: number): string {
   if (!isUtf8(body)) throw new RpcFailure({ code: 'PARSE_ERROR', reason: 'parse error: not UTF-8' });
   const text = body.toString('utf8');
-  if (text.length > NESTING_CHECK_CHARS && nestsDeeperThan(text, MAX_NESTING)) {
-    throw new RpcFailure({ code: 'PARSE_ERROR', reason: `parse error: nested deeper than ${MAX_NESTING}` });
+  if (text.length <= SIMPLE_CHARS) return text;
+  switch (exceeds(text, { depth: MAX_NESTING, elements: maxElements })) {
+    case 'depth':
+      throw new RpcFailure({ code: 'PARSE_ERROR', reason: `parse error: nested deeper than ${MAX_NESTING}` });
+    case 'elements':
+      throw new RpcFailure({
+        code: 'INVALID_REQUEST',
+        reason: `request too complex, at most ${maxElements} values and names`,
+      });
+    case undefined:
+      return text;
   }
-  return text;
 }
 
 function readBatch(
@@ -69,9 +87,11 @@ function readCall(value: unknown, source: (id: string | number | null) => string
 }
 
 /** The response object of one failed call. */
-export function errorEntry(id: string, { code, message, data }: RpcError): string {
-  const extra = data === undefined ? '' : `,"data":${JSON.stringify(data)}`;
-  return `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}${extra}}}`;
+export function errorEntry(id: string, { code, message, data }: RpcError): ResponseBody {
+  const open = `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}`;
+  if (data === undefined) return `${open}}}`;
+  if (typeof data === 'string') return `${open},"data":${JSON.stringify(data)}}}`;
+  return [Buffer.from(`${open},"data":`), data, CLOSE, CLOSE];
 }
 
 const OPEN_BATCH = Buffer.from('[');
@@ -88,6 +108,17 @@ export function byteLength(body: ResponseBody): number {
   let bytes = 0;
   for (const piece of body) bytes += piece.length;
   return bytes;
+}
+
+/** Whether a body has at most so many bytes. */
+export function isWithin(body: ResponseBody, maxBytes: number): boolean {
+  // Most answers are so short that they need not be looked at: UTF-8 has at most three bytes for a character.
+  return (typeof body === 'string' && body.length * 3 <= maxBytes) || byteLength(body) <= maxBytes;
+}
+
+/** Lets go of a body that is not sent. */
+export function discard(body: ResponseBody): void {
+  if (typeof body !== 'string') for (const piece of body) giveBack(piece);
 }
 
 /** The response object of one answered call. */

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CallResult } from '../executor/interface.ts';
 import { FakeChain } from '../head/fixture.ts';
-import { testDispatcher } from './fixture.ts';
+import { testDispatcher, testMemory } from './fixture.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 
 const BASE: Omit<HttpServerOptions, 'front'> = {
@@ -41,7 +41,7 @@ describe.each(['hybrid', 'node'] as const)('the %s front', (front) => {
   ): Promise<string> {
     const forbidden = new Set(['eth_getBlockReceipts']);
     const dispatcher = await testDispatcher({ forbidden }, new FakeChain().add(0).add(1), call);
-    server = await createHttpServer({ front, ...BASE, ...options }, { dispatcher });
+    server = await createHttpServer({ front, ...BASE, ...options }, { memory: testMemory(), dispatcher });
     return `http://127.0.0.1:${server.address.port}/`;
   }
 
@@ -142,16 +142,16 @@ describe.each(['hybrid', 'node'] as const)('the %s front', (front) => {
     it('that close stop their call', async () => {
       const aborted = Promise.withResolvers<void>();
       const started = Promise.withResolvers<void>();
-      const dispatcher = await testDispatcher({}, new FakeChain().add(0), (_request, signal) => {
+      const dispatcher = await testDispatcher({}, new FakeChain().add(0), (_request, context) => {
         started.resolve();
         return new Promise((resolve) => {
-          signal?.addEventListener('abort', () => {
+          context?.signal.addEventListener('abort', () => {
             aborted.resolve();
             resolve({ kind: 'cancelled' });
           });
         });
       });
-      server = await createHttpServer({ front, ...BASE }, { dispatcher });
+      server = await createHttpServer({ front, ...BASE }, { memory: testMemory(), dispatcher });
       const controller = new AbortController();
       const request = fetch(`http://127.0.0.1:${server.address.port}/`, {
         method: 'POST',

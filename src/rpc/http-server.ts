@@ -1,13 +1,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, ListenOptions } from 'node:net';
+import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import { writeBytes } from '../primitives/owned-bytes.ts';
+import type { Refusal } from '../telemetry/refusal-counter.ts';
+import { AccessPolicy, type AccessRefusal } from './access.ts';
 import { type Answer, Answerer, type AnswererModules } from './answerer.ts';
+import { ArrivingBytes } from './arriving-bytes.ts';
 import { AT_LEAST_HEADER } from './at-least.ts';
-import { disconnectSignal } from './disconnect.ts';
-import type { Caller } from './dispatcher.ts';
+import type { ClientMemory } from './client-memory.ts';
+import { disconnectSignal } from './connection.ts';
+import { type ConnectionBudget, gateConnections } from './connection-budget.ts';
 import { type RpcError, RpcFailure, toRpcError } from './error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from './framing.ts';
+import { HttpConnection } from './http-connection.ts';
 import { PlainFront } from './plain-front.ts';
 import { ResponseHeads } from './response-head.ts';
+import type { Caller } from './task.ts';
 import { type WebSocketModules, WsServer, wantsWebSocket } from './ws-server.ts';
 
 export interface HttpServerOptions {
@@ -29,11 +36,16 @@ export interface HttpServerOptions {
   readonly drainTimeoutMs: number;
   /** Browsers of any origin may read: right for what needs no credential. */
   readonly allowAnyOrigin: boolean;
+  /** Further names by which a listener on loopback may be asked, and whose pages may ask one that not every page may. */
+  readonly allowedHosts?: readonly string[];
 }
 
 export interface HttpServerModules extends AnswererModules {
+  readonly memory: ClientMemory;
   /** Without it, nothing is upgraded. */
   readonly websocket?: WebSocketModules;
+  /** What all listeners of the process share. */
+  readonly connections?: ConnectionBudget | undefined;
 }
 
 /** A listener that serves JSON-RPC. */
@@ -45,6 +57,9 @@ export interface HttpServer {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const CHECK_INTERVAL_MS = 1_000;
+/** Pieces of a body, as chunked coding or the network cut it: any so many, and more if they hold this much on average. */
+const FREE_PIECES = 1_024;
+const LEAST_PIECE_BYTES = 64;
 
 /** Starts one HTTP listener. */
 export async function createHttpServer(
@@ -53,9 +68,11 @@ export async function createHttpServer(
 ): Promise<HttpServer> {
   const answerer = new Answerer(options, modules);
   const heads = new ResponseHeads(options);
-  const endpoint = new HttpEndpoint(options, answerer, heads);
-  const { websocket } = modules;
-  const streams = websocket && new WsServer(options.maxBodyBytes, answerer, websocket);
+  const { host, allowedHosts = [], allowAnyOrigin } = options;
+  const access = new AccessPolicy({ host, allowedHosts, anyOrigin: allowAnyOrigin });
+  const { websocket, memory, onRefused = () => undefined } = modules;
+  const endpoint = new HttpEndpoint(options, { answerer, heads, memory, access, onRefused });
+  const streams = websocket && new WsServer(options.maxBodyBytes, { ...websocket, answerer, memory });
   const server = createServer(
     {
       headersTimeout: options.headersTimeoutMs,
@@ -69,14 +86,36 @@ export async function createHttpServer(
     (request, response) => endpoint.serve(request, response),
   );
   server.maxConnections = options.maxConnections;
-  if (streams !== undefined) server.on('upgrade', streams.upgrade);
+  server.on('drop', () => onRefused('connections'));
+  server.on('connection', (socket) => endpoint.connect(socket));
+  server.on('upgrade', (request, socket, head) => {
+    endpoint.leave(request.socket);
+    const refused = access.refusal(request.headers) ?? (answerer.draining ? 'draining' : undefined);
+    if (refused !== undefined) onRefused(refused);
+    if (refused === undefined || refused === 'draining') streams?.upgrade(request, socket, head);
+    else socket.end(refusalText(heads, refused));
+  });
   const front =
     options.front === 'hybrid'
-      ? new PlainFront(server, { ...options, checkIntervalMs: CHECK_INTERVAL_MS }, { answerer, heads })
+      ? new PlainFront(
+          server,
+          { ...options, checkIntervalMs: CHECK_INTERVAL_MS },
+          { answerer, heads, memory, access },
+        )
       : undefined;
+  const { connections } = modules;
+  if (connections !== undefined) {
+    gateConnections(server, (socket) => {
+      const isAdmitted = connections.admit(socket);
+      if (!isAdmitted) onRefused('descriptors');
+      return isAdmitted;
+    });
+  }
   await listen(server, { host: options.host, port: options.port, reusePort: options.reusePort });
+  const address = server.address() as AddressInfo;
+  access.boundTo(address.address);
   return {
-    address: server.address() as AddressInfo,
+    address,
     close: async () => {
       answerer.drain();
       await close(server, [front, streams], options.drainTimeoutMs);
@@ -85,25 +124,66 @@ export async function createHttpServer(
   };
 }
 
+interface EndpointModules {
+  readonly memory: ClientMemory;
+  readonly answerer: Answerer;
+  readonly heads: ResponseHeads;
+  readonly access: AccessPolicy;
+  readonly onRefused: (reason: Refusal) => void;
+}
+
 /** Serves what node:http has read. */
 class HttpEndpoint {
   readonly #options: HttpServerOptions;
   readonly #answerer: Answerer;
   readonly #heads: ResponseHeads;
+  readonly #memory: ClientMemory;
+  readonly #access: AccessPolicy;
+  readonly #onRefused: (reason: Refusal) => void;
+  readonly #connections = new WeakMap<Socket, HttpConnection>();
 
-  constructor(options: HttpServerOptions, answerer: Answerer, heads: ResponseHeads) {
+  constructor(options: HttpServerOptions, modules: EndpointModules) {
     this.#options = options;
-    this.#answerer = answerer;
-    this.#heads = heads;
+    this.#answerer = modules.answerer;
+    this.#heads = modules.heads;
+    this.#memory = modules.memory;
+    this.#access = modules.access;
+    this.#onRefused = modules.onRefused;
   }
 
+  /** Takes note of a connection that node:http reads. */
+  connect(socket: Socket): HttpConnection {
+    const connection = new HttpConnection(socket, this.#memory);
+    this.#connections.set(socket, connection);
+    return connection;
+  }
+
+  /** The connection is no more one of requests and answers. */
+  leave(socket: Socket): void {
+    this.#connections.get(socket)?.leave();
+  }
+
+  /** Serves a request, after those that came before it. */
   serve(request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.get(request.socket) ?? this.connect(request.socket);
+    connection.take(response, () => this.#serve(request, response, connection));
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, connection: HttpConnection): void {
+    const by = this.#access.refusal(request.headers);
+    if (by !== undefined) {
+      this.#onRefused(by);
+      this.#sendError(response, 403, toRpcError(new RpcFailure({ code: 'ACCESS_REFUSED', by })), []);
+      request.resume();
+      return;
+    }
     if (request.method !== 'POST') {
       this.#serveOther(request, response);
       return;
     }
     const type = request.headers['content-type'];
     if (type === undefined || !JSON_TYPE.test(type)) {
+      this.#onRefused('type');
       this.#refuse(request, response, 415, 'content type must be application/json');
       return;
     }
@@ -112,34 +192,55 @@ class HttpEndpoint {
       this.#tooLarge(request, response);
       return;
     }
-    const chunks: Buffer[] = [];
+    const arrived = new ArrivingBytes();
     let bytes = 0;
+    let pieces = 0;
+    let isRefused = false;
     request.on('data', (chunk: Buffer) => {
+      if (isRefused) return;
       bytes += chunk.length;
-      if (bytes <= maxBodyBytes) chunks.push(chunk);
-      else if (!response.headersSent) this.#tooLarge(request, response);
+      pieces++;
+      isRefused = bytes > maxBodyBytes || pieces > FREE_PIECES + bytes / LEAST_PIECE_BYTES;
+      if (!isRefused) {
+        arrived.push(chunk);
+        connection.hasRead(arrived.capacity);
+      } else if (bytes > maxBodyBytes) this.#tooLarge(request, response);
+      else {
+        const reason = 'the body comes in too small pieces';
+        this.#onRefused('body');
+        this.#refuse(request, response, 400, reason, ['connection', 'close']);
+        // Reading the rest is what would cost.
+        request.pause();
+      }
     });
     request.on('end', () => {
-      if (bytes > maxBodyBytes) return;
-      const [first] = chunks;
-      const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
-      this.#answer(body, request, response);
+      if (!isRefused) this.#answer(arrived.take(), request, response, connection);
     });
     // A client that breaks off mid-body has no answer to wait for.
     request.on('error', () => response.destroy());
   }
 
-  #answer(body: Buffer, { headers, socket }: IncomingMessage, response: ServerResponse): void {
+  #answer(
+    body: Buffer,
+    { headers, socket }: IncomingMessage,
+    response: ServerResponse,
+    connection: HttpConnection,
+  ): void {
     const caller: Caller = {
       // Of several, node makes one value with commas, which is malformed like any other.
       atLeast: headers[AT_LEAST_HEADER]?.toString(),
       get signal(): AbortSignal {
         return disconnectSignal(socket);
       },
+      client: connection.client,
     };
     const answer = this.#answerer.answer(body, caller);
-    if (answer instanceof Promise) void answer.then((later) => this.#respond(response, later));
-    else this.#respond(response, answer);
+    const respond = (ready: Answer | undefined): void => {
+      this.#respond(response, ready);
+      connection.hasWritten();
+    };
+    if (answer instanceof Promise) void answer.then(respond);
+    else respond(answer);
   }
 
   #respond(response: ServerResponse, answer: Answer | undefined): void {
@@ -164,7 +265,7 @@ class HttpEndpoint {
     }
     // Corked, the pieces leave in one system call.
     response.cork();
-    for (const piece of body) response.write(piece);
+    for (const piece of body) writeBytes(response, piece);
     response.end();
     response.uncork();
   }
@@ -175,6 +276,7 @@ class HttpEndpoint {
       request.resume();
       return;
     }
+    this.#onRefused('method');
     this.#refuse(request, response, 405, 'use POST with a JSON-RPC 2.0 body', ['allow', 'POST, OPTIONS']);
   }
 
@@ -196,6 +298,7 @@ class HttpEndpoint {
 
   /** Answers before the body is read to its end, so the connection cannot be used again. */
   #tooLarge(request: IncomingMessage, response: ServerResponse): void {
+    this.#onRefused('body');
     const failure = new RpcFailure({ code: 'BODY_TOO_LARGE', maxBytes: this.#options.maxBodyBytes });
     this.#sendError(response, 413, toRpcError(failure), ['connection', 'close']);
     request.resume();
@@ -207,6 +310,12 @@ class HttpEndpoint {
     const headers = this.#heads.headers(status, String(byteLength(body)), undefined);
     this.#send(response, status, body, headers.concat(extra));
   }
+}
+
+/** The whole answer to an upgrade that is refused. */
+function refusalText(heads: ResponseHeads, by: AccessRefusal): string {
+  const body = errorEntry('null', toRpcError(new RpcFailure({ code: 'ACCESS_REFUSED', by })));
+  return heads.text(403, byteLength(body), undefined, true) + body;
 }
 
 function listen(server: Server, options: ListenOptions): Promise<void> {

@@ -1,10 +1,14 @@
 import type { Socket } from 'node:net';
+import { writeBytes } from '../primitives/owned-bytes.ts';
+import { type AccessPolicy, HostMemory } from './access.ts';
 import type { Answer, Answerer } from './answerer.ts';
-import { disconnectSignal } from './disconnect.ts';
-import type { Caller } from './dispatcher.ts';
+import { ArrivingBytes } from './arriving-bytes.ts';
+import type { ClientMemory, HeldBytes, Holder } from './client-memory.ts';
+import { addressOf, disconnectSignal } from './connection.ts';
 import { byteLength } from './framing.ts';
-import { readPlainHead } from './plain-request.ts';
+import { type PlainAccess, readPlainHead } from './plain-request.ts';
 import type { ResponseHeads } from './response-head.ts';
+import type { Caller } from './task.ts';
 
 export interface PlainConnectionOptions {
   readonly maxBodyBytes: number;
@@ -16,6 +20,8 @@ export interface PlainConnectionOptions {
 export interface PlainConnectionModules {
   readonly answerer: Answerer;
   readonly heads: ResponseHeads;
+  readonly memory: ClientMemory;
+  readonly access: AccessPolicy;
   /** Takes a socket, with nothing of it read, over to node:http. */
   readonly handOver: (socket: Socket) => void;
   /** Hears once that this connection is closed or handed over. */
@@ -29,36 +35,49 @@ const MAX_AHEAD_BYTES = 65_536;
 /** What node adds to the time it has told the client. */
 const KEEP_ALIVE_GRACE_MS = 1_000;
 
-const NOTHING = Buffer.alloc(0);
+/** What an idle connection costs, measured. */
+export const CONNECTION_BYTES = 8_192;
+
 // Word for word what node:http says.
 const BAD_REQUEST = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n';
 const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n';
 
 /** One connection whose requests have all been plain so far. They are answered one after another. */
-export class PlainConnection implements Caller {
-  readonly #socket: Socket;
+export class PlainConnection implements Caller, Holder {
+  readonly socket: Socket;
+  readonly client: string;
   readonly #options: PlainConnectionOptions;
   readonly #modules: PlainConnectionModules;
+  readonly #held: HeldBytes;
   /** What has arrived and is not answered, from the first byte of a request. */
-  #pieces: Buffer[] = [];
-  #bytes = 0;
+  readonly #arrived = new ArrivingBytes();
   /** The size of the request whose head has been read, or 0. */
   #needed = 0;
   #headChunks = 0;
   /** A request is being worked on. */
   #working = false;
+  /** The size of its body. */
+  #servedBytes = 0;
   /** The client has yet to take what was written. */
   #blocked = false;
   #paused = false;
   #hasAnswered = false;
   #atLeast: string | undefined;
+  readonly #access: PlainAccess;
   /** Since the connection or the request began, or the last answer was given. */
   #ageMs = 0;
 
   constructor(socket: Socket, options: PlainConnectionOptions, modules: PlainConnectionModules) {
-    this.#socket = socket;
+    this.socket = socket;
     this.#options = options;
     this.#modules = modules;
+    this.client = addressOf(socket);
+    this.#held = modules.memory.hold(this);
+    const { access } = modules;
+    this.#access = {
+      host: access.checksHost ? new HostMemory(access) : undefined,
+      checksOrigin: access.checksOrigin,
+    };
     socket.on('data', this.#onData);
     socket.on('drain', this.#onDrain);
     socket.on('end', this.#onEnd);
@@ -72,7 +91,16 @@ export class PlainConnection implements Caller {
   }
 
   get signal(): AbortSignal {
-    return disconnectSignal(this.#socket);
+    return disconnectSignal(this.socket);
+  }
+
+  get heldBytes(): number {
+    return CONNECTION_BYTES + this.#arrived.capacity + this.#servedBytes;
+  }
+
+  /** What was sent to the client sits in memory: a client that does not take it is not told anything either. */
+  cut(): void {
+    this.socket.destroy();
   }
 
   /** Is told the time now and then, and closes what has taken too long. */
@@ -80,61 +108,60 @@ export class PlainConnection implements Caller {
     if (this.#working || this.#blocked) return;
     this.#ageMs += elapsedMs;
     const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = this.#options;
-    if (this.#bytes === 0 && this.#hasAnswered) {
-      if (this.#ageMs > keepAliveTimeoutMs + KEEP_ALIVE_GRACE_MS) this.#socket.destroy();
+    if (this.#arrived.length === 0 && this.#hasAnswered) {
+      if (this.#ageMs > keepAliveTimeoutMs + KEEP_ALIVE_GRACE_MS) this.socket.destroy();
     } else if (this.#ageMs > (this.#needed > 0 ? requestTimeoutMs : headersTimeoutMs)) {
-      this.#cut(REQUEST_TIMEOUT);
+      this.#refuse(REQUEST_TIMEOUT);
     }
   }
 
   /** Closes at once what has no request under way; the others close with their answer. */
   drain(): void {
-    if (!this.#working && this.#bytes === 0) this.#socket.destroySoon();
-  }
-
-  destroy(): void {
-    this.#socket.destroy();
+    if (!this.#working && this.#arrived.length === 0) this.socket.destroySoon();
   }
 
   readonly #onData = (chunk: Buffer): void => {
     // The last answer is on its way: what comes after it is for nobody.
-    if (!this.#socket.writable) return;
-    if (this.#bytes === 0) this.#ageMs = 0;
-    this.#pieces.push(chunk);
-    this.#bytes += chunk.length;
+    if (!this.socket.writable) return;
+    const arrived = this.#arrived;
+    if (arrived.length === 0) this.#ageMs = 0;
+    arrived.push(chunk);
     if (!this.#working && !this.#blocked) {
-      if (this.#bytes >= this.#needed) this.#serveArrived();
-    } else if (this.#bytes > MAX_AHEAD_BYTES) {
+      if (arrived.length >= this.#needed) this.#serveArrived();
+    } else if (arrived.length > MAX_AHEAD_BYTES) {
       this.#paused = true;
-      this.#socket.pause();
+      this.socket.pause();
     }
+    this.#held.update();
   };
 
   readonly #onDrain = (): void => {
     this.#blocked = false;
+    this.#held.update();
     if (!this.#working) this.#proceed();
   };
 
   /** As in node:http, a client that has ended is gone: it gets what is written, and no more. */
   readonly #onEnd = (): void => {
-    if (this.#bytes > 0 && !this.#working && !this.#blocked) this.#cut(BAD_REQUEST);
-    else this.#socket.end();
+    if (this.#arrived.length > 0 && !this.#working && !this.#blocked) this.#refuse(BAD_REQUEST);
+    else this.socket.end();
   };
 
   readonly #onClose = (): void => {
-    this.#pieces = [];
-    this.#bytes = 0;
+    this.#arrived.take();
+    this.#held.release();
     this.#modules.onGone(this);
   };
 
   #serveArrived(): void {
-    const bytes = this.#takeArrived();
+    const bytes = this.#arrived.take();
+    this.#needed = 0;
     let at = 0;
     let corked = false;
-    while (at < bytes.length && !this.#working && !this.#blocked && this.#socket.writable) {
-      const head = readPlainHead(bytes, at, this.#options.maxBodyBytes);
+    while (at < bytes.length && !this.#working && !this.#blocked && this.socket.writable) {
+      const head = readPlainHead(bytes, at, this.#options.maxBodyBytes, this.#access);
       if (head === 'other' || (head === 'more' && ++this.#headChunks > MAX_HEAD_CHUNKS)) {
-        if (corked) this.#socket.uncork();
+        if (corked) this.socket.uncork();
         this.#handOver(bytes.subarray(at));
         return;
       }
@@ -150,27 +177,13 @@ export class PlainConnection implements Caller {
       if (at < bytes.length && !corked) {
         // Answers to what came together leave together.
         corked = true;
-        this.#socket.cork();
+        this.socket.cork();
       }
       this.#atLeast = head.atLeast;
       this.#serve(bytes.subarray(bodyStart, end));
     }
-    if (at < bytes.length) this.#keep(at === 0 ? bytes : bytes.subarray(at));
-    if (corked) this.#socket.uncork();
-  }
-
-  #takeArrived(): Buffer {
-    const [first = NOTHING] = this.#pieces;
-    const bytes = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces);
-    this.#pieces = [];
-    this.#bytes = 0;
-    this.#needed = 0;
-    return bytes;
-  }
-
-  #keep(rest: Buffer): void {
-    this.#pieces.unshift(rest);
-    this.#bytes += rest.length;
+    if (at < bytes.length) this.#arrived.push(restOf(bytes, at));
+    if (corked) this.socket.uncork();
   }
 
   #serve(body: Buffer): void {
@@ -180,8 +193,10 @@ export class PlainConnection implements Caller {
       return;
     }
     this.#working = true;
+    this.#servedBytes = body.length;
     void answer.then((later) => {
       this.#working = false;
+      this.#servedBytes = 0;
       this.#send(later);
       if (!this.#blocked) this.#proceed();
     });
@@ -190,13 +205,14 @@ export class PlainConnection implements Caller {
   #proceed(): void {
     if (this.#paused) {
       this.#paused = false;
-      this.#socket.resume();
+      this.socket.resume();
     }
-    if (this.#bytes > 0 && this.#bytes >= this.#needed) this.#serveArrived();
+    const { length } = this.#arrived;
+    if (length > 0 && length >= this.#needed) this.#serveArrived();
   }
 
   #send(answer: Answer | undefined): void {
-    const socket = this.#socket;
+    const socket = this.socket;
     if (!socket.writable) return;
     if (answer === undefined) {
       socket.destroy();
@@ -219,25 +235,27 @@ export class PlainConnection implements Caller {
         // Corked, the pieces leave in one system call, none of them copied.
         socket.cork();
         this.#blocked = !socket.write(Buffer.from(head, 'latin1'));
-        for (const piece of body) this.#blocked = !socket.write(piece);
+        for (const piece of body) this.#blocked = !writeBytes(socket, piece);
         socket.uncork();
       }
     }
+    if (this.#blocked) this.#held.update();
     if (isLast) socket.destroySoon();
   }
 
-  #cut(words: string): void {
-    if (this.#socket.writable) this.#socket.write(words, 'latin1');
-    this.#socket.destroy();
+  #refuse(words: string): void {
+    if (this.socket.writable) this.socket.write(words, 'latin1');
+    this.socket.destroy();
   }
 
   #handOver(rest: Buffer): void {
-    const socket = this.#socket;
+    const socket = this.socket;
     socket.off('data', this.#onData);
     socket.off('drain', this.#onDrain);
     socket.off('end', this.#onEnd);
     socket.off('error', ignore);
     socket.off('close', this.#onClose);
+    this.#held.release();
     this.#modules.onGone(this);
     // Paused, the socket keeps what is put back until node:http listens.
     socket.pause();
@@ -245,6 +263,12 @@ export class PlainConnection implements Caller {
     this.#modules.handOver(socket);
     socket.resume();
   }
+}
+
+/** What follows the first `at` bytes; copied where it is little, as it would keep all of them in memory. */
+function restOf(bytes: Buffer, at: number): Buffer {
+  const rest = bytes.subarray(at);
+  return rest.length < at ? Buffer.from(rest) : rest;
 }
 
 /** A broken connection is closed, and closing is what is listened to. */

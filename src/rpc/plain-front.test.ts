@@ -2,9 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Caller, Dispatcher, RpcResponse } from './dispatcher.ts';
+import type { Dispatcher, RpcResponse } from './dispatcher.ts';
+import { testMemory } from './fixture.ts';
 import { createHttpServer, type HttpServer, type HttpServerOptions } from './http-server.ts';
 import { PlainConnection } from './plain-connection.ts';
+import type { Caller } from './task.ts';
 
 const BASE: HttpServerOptions = {
   front: 'hybrid',
@@ -35,7 +37,7 @@ const answer = (text: string): RpcResponse => ({ status: 200, body: text, snapsh
 const echo: Handle = (body) => answer(body.toString());
 
 async function open(handle: Handle, options: Partial<HttpServerOptions> = {}): Promise<Socket> {
-  server = await createHttpServer({ ...BASE, ...options }, { dispatcher: { handle } });
+  server = await createHttpServer({ ...BASE, ...options }, { memory: testMemory(), dispatcher: { handle } });
   client = connect(server.address.port, '127.0.0.1');
   client.on('error', () => undefined);
   await once(client, 'connect');
@@ -44,7 +46,7 @@ async function open(handle: Handle, options: Partial<HttpServerOptions> = {}): P
 
 function request(body: string, ...headers: readonly string[]): string {
   const all = [
-    'Host: a',
+    'Host: localhost',
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...headers,

@@ -21,7 +21,7 @@ export class PlainFront {
   constructor(
     server: Server,
     options: PlainFrontOptions,
-    modules: Pick<PlainConnectionModules, 'answerer' | 'heads'>,
+    modules: Pick<PlainConnectionModules, 'answerer' | 'heads' | 'memory' | 'access'>,
   ) {
     const takeOver = server.listeners('connection') as unknown as readonly ((socket: Socket) => void)[];
     const connectionModules: PlainConnectionModules = {
@@ -49,7 +49,7 @@ export class PlainFront {
 
   /** Closes every connection, whatever it is doing. */
   destroyAll(): void {
-    for (const connection of this.#connections) connection.destroy();
+    for (const connection of this.#connections) connection.cut();
   }
 
   stop(): void {

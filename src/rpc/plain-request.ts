@@ -1,3 +1,4 @@
+import type { HostMemory } from './access.ts';
 import { AT_LEAST_HEADER } from './at-least.ts';
 
 /**
@@ -10,6 +11,13 @@ export interface PlainHead {
   readonly bodyLength: number;
   /** The value of `x-chain-at-least`: digits and semicolons. */
   readonly atLeast: string | undefined;
+}
+
+/** What a request must have to be anybody's but node's: a host that is known to be allowed, and no origin to judge. */
+export interface PlainAccess {
+  /** Absent where hosts do not matter. */
+  readonly host?: HostMemory | undefined;
+  readonly checksOrigin: boolean;
 }
 
 /** `more`: all right so far, but the head is not complete. */
@@ -30,6 +38,8 @@ const COLON = 58;
 const ZERO = 48;
 const SEMICOLON = 59;
 
+const ANYBODY: PlainAccess = { checksOrigin: false };
+
 const ascii = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 const bytesMatching = (pattern: RegExp): Uint8Array =>
   Uint8Array.from({ length: 256 }, (_, byte) => (pattern.test(String.fromCharCode(byte)) ? 1 : 0));
@@ -38,6 +48,7 @@ const REQUEST_LINE = ascii('POST / HTTP/1.1\r\n');
 const NAME = bytesMatching(/[A-Za-z0-9_-]/);
 const VALUE = bytesMatching(/[ -~]/);
 const HOST = ascii('host');
+const ORIGIN = ascii('origin');
 const CONTENT_TYPE = ascii('content-type');
 const CONTENT_LENGTH = ascii('content-length');
 const CONNECTION = ascii('connection');
@@ -48,7 +59,12 @@ const AT_LEAST = ascii(AT_LEAST_HEADER);
 const NOT_PLAIN = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'].map(ascii);
 
 /** Reads the head of the request that begins at `from`. Holds nothing: with more bytes, it is asked again. */
-export function readPlainHead(bytes: Uint8Array, from: number, maxBodyBytes: number): PlainResult {
+export function readPlainHead(
+  bytes: Uint8Array,
+  from: number,
+  maxBodyBytes: number,
+  access: PlainAccess = ANYBODY,
+): PlainResult {
   const limit = Math.min(bytes.length, from + MAX_HEAD_BYTES);
   const unfinished = limit === bytes.length ? 'more' : 'other';
   let at = from;
@@ -102,7 +118,10 @@ export function readPlainHead(bytes: Uint8Array, from: number, maxBodyBytes: num
     if (bytes[at] !== LF) return 'other';
     at++;
 
-    if (equals(bytes, nameStart, nameEnd, HOST)) hosts++;
+    if (equals(bytes, nameStart, nameEnd, HOST)) {
+      hosts++;
+      if (access.host !== undefined && !access.host.allows(bytes, valueStart, valueEnd)) return 'other';
+    } else if (access.checksOrigin && equals(bytes, nameStart, nameEnd, ORIGIN)) return 'other';
     else if (equals(bytes, nameStart, nameEnd, CONTENT_TYPE)) {
       if (!isJson(bytes, valueStart, valueEnd)) return 'other';
       types++;

@@ -58,7 +58,7 @@ it('a batch is of one chain, the one it names, or an error, whatever happens mea
         return { kind: 'success', output: '0x' };
       });
       const { signal } = new AbortController();
-      const response = await dispatcherOf(head).handle(BATCH, { signal });
+      const response = await dispatcherOf(head).handle(BATCH, { signal, client: 'test' });
       const entries = JSON.parse(textOf(response.body)) as readonly Entry[];
       if (entries.some(({ error }) => error !== undefined)) {
         expect(new Set(entries.map(({ error }) => error?.code))).toEqual(new Set([-32002]));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { idSource, nestsDeeperThan, scanIds } from './request-id.ts';
+import { idSource, scanIds } from './request-id.ts';
 
 const source = (text: string): string =>
   idSource(text, (JSON.parse(text) as { id: string | number | null }).id);
@@ -40,11 +40,4 @@ it('scanIds finds the id of each entry of a batch', () => {
   const text = '[{"id":1.0},2,"x,]",[{"id":3}],{"a":[1,{"id":4}]},{"id":"\\u0035","b":{}} , {} ]';
   expect(JSON.parse(text)).toHaveLength(7);
   expect(scanIds(text)).toEqual(['1.0', undefined, undefined, undefined, undefined, '"\\u0035"', undefined]);
-});
-
-it('nestsDeeperThan counts arrays and objects, not what strings hold', () => {
-  expect(nestsDeeperThan('[[{}]]', 2)).toBe(true);
-  expect(nestsDeeperThan('[[{}]]', 3)).toBe(false);
-  expect(nestsDeeperThan('["[[[[\\"[[[",[]]', 2)).toBe(false);
-  expect(nestsDeeperThan('"[[[[', 0)).toBe(false);
 });

@@ -1,10 +1,11 @@
+import { skipString } from '../primitives/json-text.ts';
+
 /**
  * `id` is echoed byte for byte, and JSON.parse forgets how a number or an escape was written. These functions
  * find the source text of `id` in a request whose syntax JSON.parse has already accepted.
  */
 
 const QUOTE = 34;
-const BACKSLASH = 92;
 
 /** Source text of the id of a single request, whose parsed value is `id`. */
 export function idSource(text: string, id: string | number | null): string {
@@ -64,18 +65,6 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** The index after the string that opens at `from`. */
-function skipString(text: string, from: number): number {
-  let close = text.indexOf('"', from + 1);
-  while (close !== -1) {
-    let backslashes = 0;
-    while (text.charCodeAt(close - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return close + 1;
-    close = text.indexOf('"', close + 1);
-  }
-  return text.length;
-}
-
 /** The index after the value that starts at `from`, whatever its depth. */
 function skipValue(text: string, from: number): number {
   let depth = 0;
@@ -95,17 +84,4 @@ function skipValue(text: string, from: number): number {
     if (closes && --depth === 0) return at;
   }
   return at;
-}
-
-/** Whether arrays and objects nest deeper than `limit`; a cheap guard, since parsing depth is what costs. */
-export function nestsDeeperThan(text: string, limit: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const c = text.charCodeAt(at);
-    if (c === QUOTE) at = skipString(text, at) - 1;
-    else if (c === 91 || c === 123) {
-      if (++depth > limit) return true;
-    } else if (c === 93 || c === 125) depth--;
-  }
-  return false;
 }

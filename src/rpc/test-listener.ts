@@ -8,7 +8,8 @@ import type { Hex } from '../primitives/hex.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
 import { Streams, type StreamsModules, type StreamsOptions } from '../subscriptions/streams.ts';
 import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
-import { dispatcherOf } from './fixture.ts';
+import type { ClientMemory } from './client-memory.ts';
+import { dispatcherOf, testMemory } from './fixture.ts';
 import { createHttpServer, type HttpServer } from './http-server.ts';
 import type { WebSocketOptions } from './ws-server.ts';
 
@@ -20,7 +21,10 @@ interface Settings {
   readonly tip?: BlockRef;
   readonly call?: FakeCall;
   readonly maxBodyBytes?: number;
+  readonly maxResponseBytes?: number;
   readonly maxConnections?: number;
+  readonly memory?: ClientMemory;
+  readonly allowAnyOrigin?: boolean;
 }
 
 /** For tests only: a listener over a made-up chain, and the streams of its thread. */
@@ -35,8 +39,8 @@ export interface TestListener extends AsyncDisposable {
 const STREAMS: StreamsOptions = {
   undoWindow: 16,
   resumeBlocks: 2,
+  resumeReaders: 2,
   resumeWaitMs: 1_000,
-  maxRememberedChanges: 1_000,
   maxWaitingEvents: 16,
   maxPerConnection: 8,
   maxSubscriptions: 100,
@@ -55,17 +59,15 @@ export async function startListener(
     {
       tip: settings.tip ?? head.snapshot().head,
       history: {
-        logs: (query, from, to) => head.snapshot().findLogs(query, from, to),
+        logs: (query, from, to, checkpoint) => head.snapshot().findLogs(query, from, to, checkpoint),
         isCanonical: ({ number, hash }) => chain.canonicalHash(number) === hash,
       },
       render: {
         header: (header) => Buffer.from(header).toString(),
         transactions: ({ block }) => Buffer.from(block).toString(),
       },
-      currentState: () => ({
-        account: () => ({ nonce: '0x0', balance: '0x0' }),
-        storageAt: (_address, slot) => slot,
-      }),
+      readState: (read) =>
+        read({ account: () => ({ nonce: '0x0', balance: '0x0' }), storageAt: (_address, slot) => slot }),
       metrics,
       onFault: (error) => {
         throw error;
@@ -74,7 +76,9 @@ export async function startListener(
     },
   );
   const methods = createMethods('0.0.0-test', SUBSCRIPTION_METHODS);
-  const dispatcher = dispatcherOf(head, { forbidden: new Set(['eth_getBlockReceipts']) }, { methods });
+  const { maxResponseBytes = 10 << 20 } = settings;
+  const forbidden = new Set(['eth_getBlockReceipts']);
+  const dispatcher = dispatcherOf(head, { forbidden, maxResponseBytes }, { methods });
   const server = await createHttpServer(
     {
       front: settings.front ?? 'hybrid',
@@ -87,10 +91,11 @@ export async function startListener(
         keepAliveTimeoutMs: 5_000,
         drainTimeoutMs: 2_000,
       },
-      allowAnyOrigin: true,
+      allowAnyOrigin: settings.allowAnyOrigin ?? true,
     },
     {
       dispatcher,
+      memory: settings.memory ?? testMemory(),
       websocket: {
         options: {
           ...{ maxQueuedBytes: 1 << 20, maxConcurrent: 4 },

@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
+import { writeBytes } from '../primitives/owned-bytes.ts';
 import type { CloseReason, Sink } from '../subscriptions/interface.ts';
 import type { StreamMetrics } from '../subscriptions/metrics.ts';
 import { Session, SessionRequest, type Subscriber } from '../subscriptions/session.ts';
-import { bindRequest } from '../subscriptions/subscribe-methods.ts';
 import type { Answer, Answerer } from './answerer.ts';
-import type { Caller } from './dispatcher.ts';
-import { frameOf } from './ws-frame.ts';
+import type { ClientMemory, CutReason, HeldBytes, Holder } from './client-memory.ts';
+import { addressOf } from './connection.ts';
+import { byteLength } from './framing.ts';
+import { frameOf, headerOf } from './ws-frame.ts';
 
 export interface WsConnectionOptions {
   /** Notifications that may wait for a client, in bytes. Beyond it the client is too slow, and closed. */
@@ -19,6 +21,7 @@ export interface WsConnectionModules {
   readonly answerer: Answerer;
   readonly subscriber: Subscriber;
   readonly metrics: StreamMetrics;
+  readonly memory: ClientMemory;
 }
 
 const SLOW: CloseReason = {
@@ -28,44 +31,78 @@ const SLOW: CloseReason = {
 };
 const GOING_AWAY: CloseReason = { code: 1001, name: 'shutdown', words: 'the node is shutting down' };
 
+/** What an idle connection costs, measured. */
+const CONNECTION_BYTES = 20_480;
+/** What a ping or pong frame of a client has beside its data: two bytes and a mask. */
+const CONTROL_FRAME_BYTES = 6;
 /** Whoever can wait does so above this: what is written beyond it only sits in memory. */
 const FULL_BYTES = 262_144;
-const TEXT = { binary: false } as const;
+let nextConnection = 1;
 
 /** One WebSocket connection: its requests, and the messages of its subscriptions. */
-export class WsConnection implements Sink {
+export class WsConnection implements Sink, Holder {
+  readonly client: string;
+  readonly socket: Socket;
   readonly #ws: WebSocket;
-  readonly #socket: Socket;
   readonly #options: WsConnectionOptions;
   readonly #modules: WsConnectionModules;
   readonly #session: Session;
+  readonly #name = `ws-${nextConnection++}`;
+  readonly #held: HeldBytes;
   readonly #gone = new AbortController();
-  /** Messages that came while all places were taken. Reading stops, so they are what one read brought. */
+  /** Messages that came while they could not be served. Reading stops, so they are what one read brought. */
   readonly #ahead: Buffer[] = [];
+  #aheadBytes = 0;
+  /** How many of the bytes read were of whole messages. */
+  #readWhole: number;
+  /** The last ping that came while the client did not take what it was sent. */
+  #unanswered: Buffer | undefined;
+  readonly #waiters = new Set<() => void>();
   #working = 0;
   /** Bytes of answers that the client has not taken: those it asked for, however slowly it reads. */
   #answerBytes = 0;
   #isCorked = false;
-  #closedFor: CloseReason['name'] | 'silent' | undefined;
+  #closedFor: CloseReason['name'] | 'silent' | 'memory' | undefined;
   /** Something has been heard from the client since it was last asked. */
   #isAlive = true;
 
   constructor(ws: WebSocket, socket: Socket, options: WsConnectionOptions, modules: WsConnectionModules) {
     this.#ws = ws;
-    this.#socket = socket;
+    this.socket = socket;
+    this.client = addressOf(socket);
     this.#options = options;
     this.#modules = modules;
     this.#session = new Session(modules.subscriber, this);
+    this.#readWhole = socket.bytesRead;
+    this.#held = modules.memory.hold(this);
     modules.metrics.connections++;
     ws.on('message', this.#onMessage);
+    ws.on('ping', this.#onPing);
     ws.on('pong', this.#onPong);
+    // After ws has read it: what is left of it is part of a message that is not whole.
+    socket.on('data', this.#onData);
     // A frame that breaks the protocol: ws closes the connection, and says why to the client.
     ws.on('error', () => undefined);
     ws.on('close', this.#onClose);
   }
 
   get isFull(): boolean {
-    return this.#socket.writableLength > Math.min(FULL_BYTES, this.#options.maxQueuedBytes / 2);
+    return this.socket.writableLength > this.#fullBytes;
+  }
+
+  get heldBytes(): number {
+    const unfinished = Math.max(0, this.socket.bytesRead - this.#readWhole);
+    return CONNECTION_BYTES + unfinished + this.#aheadBytes + this.#session.filterBytes;
+  }
+
+  /** Closes a client that does not take its answers; where memory is short, without a word that would wait too. */
+  cut(reason: CutReason): void {
+    if (reason === 'slow') {
+      this.close(SLOW);
+      return;
+    }
+    this.#closedFor ??= 'memory';
+    this.#ws.terminate();
   }
 
   send(message: Buffer): void {
@@ -77,21 +114,14 @@ export class WsConnection implements Sink {
     this.#modules.metrics.sent++;
     this.#cork();
     // Past ws, which would make each client a frame of its own: with nothing compressed, it keeps none back either.
-    this.#socket.write(frameOf(message));
+    const frame = frameOf(message);
+    if (this.socket.writableLength + frame.length > this.#fullBytes) this.socket.write(frame, this.#onTaken);
+    else this.socket.write(frame);
   }
 
   drained(): Promise<void> {
-    const socket = this.#socket;
-    if (socket.destroyed || socket.writableLength === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = (): void => {
-        socket.off('drain', done);
-        socket.off('close', done);
-        resolve();
-      };
-      socket.on('drain', done);
-      socket.on('close', done);
-    });
+    if (this.socket.destroyed || !this.isFull) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.add(resolve));
   }
 
   /** Says why, after all that was sent; whatever has been asked is not answered any more. */
@@ -100,6 +130,8 @@ export class WsConnection implements Sink {
     this.#closedFor = name;
     this.#session.end();
     this.#ws.close(code, words);
+    // Paused, it would not hear the client close.
+    this.#ws.resume();
   }
 
   /** Lets requests under way be answered, then closes. */
@@ -118,9 +150,9 @@ export class WsConnection implements Sink {
     if (!this.#isClosing) this.#ws.ping();
   }
 
-  /** Gives up a client that gave none. While its requests are worked on, nothing may have been read. */
+  /** Gives up a client that gave none. While it is not read from, or its requests are worked on, it cannot. */
   checkAlive(): void {
-    if (this.#isAlive || this.#isClosing || this.#working > 0) return;
+    if (this.#isAlive || this.#isClosing || this.#working > 0 || this.#ws.isPaused) return;
     this.#closedFor = 'silent';
     this.#ws.terminate();
   }
@@ -129,22 +161,59 @@ export class WsConnection implements Sink {
     return this.#closedFor !== undefined || this.#ws.readyState !== this.#ws.OPEN;
   }
 
-  readonly #onPong = (): void => {
-    this.#isAlive = true;
+  /** Above it, the client is sent nothing that can wait, and nothing more is read from it. */
+  get #fullBytes(): number {
+    return Math.min(FULL_BYTES, this.#options.maxQueuedBytes / 2);
+  }
+
+  readonly #onPing = (data: Buffer): void => {
+    this.#onPong(data);
+    if (this.#isClosing) return;
+    if (this.isFull) {
+      // Of several, only the last need be answered (RFC 6455, 5.5.3).
+      this.#unanswered = data;
+      this.#ws.pause();
+    } else this.#ws.pong(data, false, this.#onTaken);
   };
+
+  readonly #onPong = (data: Buffer): void => {
+    this.#isAlive = true;
+    this.#readWhole += CONTROL_FRAME_BYTES + data.length;
+  };
+
+  readonly #onData = (): void => this.#held.update();
 
   readonly #onMessage = (data: RawData): void => {
     this.#isAlive = true;
+    this.#readWhole = this.socket.bytesRead;
     if (this.#isClosing || this.#modules.answerer.draining) return;
     // As long as nobody asks ws for another form.
     const body = data as Buffer;
-    if (this.#working < this.#options.maxConcurrent) {
+    if (this.#canServe && this.#ahead.length === 0) {
       this.#serve(body);
     } else {
       this.#ahead.push(body);
+      this.#aheadBytes += body.length;
       this.#ws.pause();
     }
   };
+
+  /** The client has taken something, or never will. */
+  readonly #onTaken = (): void => {
+    this.#held.update();
+    if (this.isFull && !this.socket.destroyed) return;
+    this.#wakeWaiters();
+    this.#proceed();
+  };
+
+  #wakeWaiters(): void {
+    for (const resolve of this.#waiters) resolve();
+    this.#waiters.clear();
+  }
+
+  get #canServe(): boolean {
+    return this.#working < this.#options.maxConcurrent && !this.isFull;
+  }
 
   readonly #onClose = (code: number): void => {
     const { metrics } = this.#modules;
@@ -155,11 +224,18 @@ export class WsConnection implements Sink {
     this.#ahead.length = 0;
     this.#session.end();
     this.#gone.abort();
+    this.#held.release();
+    this.#wakeWaiters();
   };
 
   #serve(body: Buffer): void {
     const request = new SessionRequest(this.#session);
-    const answer = this.#modules.answerer.answer(body, new WsCaller(request, this.#gone.signal));
+    const answer = this.#modules.answerer.answer(body, {
+      signal: this.#gone.signal,
+      client: this.#name,
+      connection: this,
+      session: request,
+    });
     if (!(answer instanceof Promise)) {
       this.#answer(request, answer);
       return;
@@ -178,18 +254,26 @@ export class WsConnection implements Sink {
       this.#ws.terminate();
       return;
     }
-    request.beforeAnswer();
-    const { body } = answer;
+    const { body, answered = [] } = answer;
+    request.beforeAnswer(answered);
     if (body !== undefined) {
-      const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.concat(body);
-      this.#answerBytes += bytes.length;
+      const pieces = typeof body === 'string' ? [Buffer.from(body)] : body;
+      const bytes = byteLength(pieces);
+      this.#answerBytes += bytes;
       this.#cork();
-      this.#ws.send(bytes, TEXT, () => {
-        this.#answerBytes -= bytes.length;
-        this.#proceed();
-      });
+      // Past ws, as what is sent to many: it would copy the pieces into one.
+      this.socket.write(headerOf(bytes));
+      const onTaken = (): void => {
+        this.#answerBytes -= bytes;
+        this.#onTaken();
+      };
+      const last = pieces.length - 1;
+      for (const [at, piece] of pieces.entries()) {
+        writeBytes(this.socket, piece, at === last ? onTaken : undefined);
+      }
     }
     request.afterAnswer();
+    this.#held.update();
   }
 
   /** Goes on with what came ahead, once there is a place and the client takes its answers. */
@@ -199,44 +283,30 @@ export class WsConnection implements Sink {
       if (this.#working === 0) this.close(GOING_AWAY);
       return;
     }
-    while (this.#working < this.#options.maxConcurrent && !this.isFull) {
+    while (this.#canServe) {
       const next = this.#ahead.shift();
       if (next === undefined) break;
+      this.#aheadBytes -= next.length;
       this.#serve(next);
     }
-    const mustWait = this.#ahead.length > 0 || this.isFull;
-    if (mustWait) this.#ws.pause();
-    else if (this.#ws.isPaused) this.#ws.resume();
+    if (this.#ahead.length > 0 || this.isFull) {
+      this.#ws.pause();
+      return;
+    }
+    const ping = this.#unanswered;
+    this.#unanswered = undefined;
+    if (ping !== undefined) this.#ws.pong(ping, false, this.#onTaken);
+    if (this.#ws.isPaused) this.#ws.resume();
   }
 
   /** All that is sent in this turn of the event loop leaves together. */
   #cork(): void {
     if (this.#isCorked) return;
     this.#isCorked = true;
-    this.#socket.cork();
+    this.socket.cork();
     process.nextTick(() => {
       this.#isCorked = false;
-      this.#socket.uncork();
+      this.socket.uncork();
     });
-  }
-}
-
-/** What methods know of a request over WebSocket: their connection's subscriptions, by a signal of its own. */
-class WsCaller implements Caller {
-  readonly #request: SessionRequest;
-  readonly #gone: AbortSignal;
-  #signal: AbortSignal | undefined;
-
-  constructor(request: SessionRequest, gone: AbortSignal) {
-    this.#request = request;
-    this.#gone = gone;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      this.#signal = AbortSignal.any([this.#gone]);
-      bindRequest(this.#signal, this.#request);
-    }
-    return this.#signal;
   }
 }

@@ -9,12 +9,13 @@ const frames = new WeakMap<Buffer, Buffer>();
 export function frameOf(message: Buffer): Buffer {
   const known = frames.get(message);
   if (known !== undefined) return known;
-  const frame = Buffer.concat([header(message.length), message]);
+  const frame = Buffer.concat([headerOf(message.length), message]);
   frames.set(message, frame);
   return frame;
 }
 
-function header(length: number): Buffer {
+/** What goes over the wire before a text message of so many bytes. */
+export function headerOf(length: number): Buffer {
   if (length < 126) return Buffer.of(FINAL_TEXT, length);
   if (length < 65_536) return Buffer.of(FINAL_TEXT, 126, length >> 8, length & 255);
   const long = Buffer.alloc(10);

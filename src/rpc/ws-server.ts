@@ -5,8 +5,7 @@ import { WebSocketServer } from 'ws';
 import type { Options } from '../config/table.ts';
 import type { StreamMetrics } from '../subscriptions/metrics.ts';
 import type { Subscriber } from '../subscriptions/session.ts';
-import type { Answerer } from './answerer.ts';
-import { WsConnection, type WsConnectionOptions } from './ws-connection.ts';
+import { WsConnection, type WsConnectionModules, type WsConnectionOptions } from './ws-connection.ts';
 
 export interface WebSocketOptions extends WsConnectionOptions {
   /** How often clients are asked for a sign of life. */
@@ -36,6 +35,9 @@ export interface WebSocketModules {
   readonly metrics: StreamMetrics;
 }
 
+/** Parts in which a message may arrive: frames of one message, and pieces of one frame. Each part costs a buffer. */
+const MAX_FRAGMENTS = 1_024;
+const MAX_PIECES = 8_192;
 const UNAVAILABLE = 'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
 /** Whether a request asks for what this listener can become. Other upgrades are declined by answering as usual. */
@@ -45,16 +47,14 @@ export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
 
 /** The WebSocket half of a listener: connections that node:http hands over. */
 export class WsServer {
-  readonly #answerer: Answerer;
-  readonly #modules: WebSocketModules;
+  readonly #modules: WebSocketModules & WsConnectionModules;
   readonly #server: WebSocketServer;
   readonly #connections = new Set<WsConnection>();
   readonly #pinging: NodeJS.Timeout;
   #checking: NodeJS.Timeout | undefined;
 
-  constructor(maxBodyBytes: number, answerer: Answerer, modules: WebSocketModules) {
+  constructor(maxBodyBytes: number, modules: WebSocketModules & WsConnectionModules) {
     const { pingIntervalMs, closeTimeoutMs } = modules.options;
-    this.#answerer = answerer;
     this.#modules = modules;
     this.#server = new WebSocketServer({
       noServer: true,
@@ -63,6 +63,10 @@ export class WsServer {
       // It would cost each connection hundreds of kilobytes.
       perMessageDeflate: false,
       closeTimeout: closeTimeoutMs,
+      // Answered by the connection, which looks whether the client reads.
+      autoPong: false,
+      maxFragments: MAX_FRAGMENTS,
+      maxBufferedChunks: MAX_PIECES,
     } as ConstructorParameters<typeof WebSocketServer>[0]);
     this.#pinging = setInterval(() => this.#ping(), pingIntervalMs);
     this.#pinging.unref();
@@ -70,16 +74,13 @@ export class WsServer {
 
   /** Takes a connection over. */
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (this.#answerer.draining) {
+    const { options, answerer } = this.#modules;
+    if (answerer.draining) {
       socket.end(UNAVAILABLE);
       return;
     }
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      const { options } = this.#modules;
-      const connection = new WsConnection(ws, socket as Socket, options, {
-        ...this.#modules,
-        answerer: this.#answerer,
-      });
+      const connection = new WsConnection(ws, socket as Socket, options, this.#modules);
       this.#connections.add(connection);
       ws.on('close', () => this.#connections.delete(connection));
     });

@@ -10,6 +10,9 @@ export interface Contest<Member, T> {
   onFailure(member: Member, failure: SourceError): void;
 }
 
+/** Made once: an error notes where it was made, which costs more than the question. */
+const ANSWERED = new DOMException('another upstream answered', 'AbortError');
+
 /**
  * Asks one member, and a second one if the first is late; the first answer counts and the other is given up.
  * `undefined` when nobody answered. Rejects when the signal aborts, or with an error that is not an upstream's.
@@ -26,9 +29,7 @@ export function firstToAnswer<Member, T>(
       if (over.signal.aborted) return;
       cancel();
       signal.removeEventListener('abort', onAbort);
-      over.abort(
-        signal.aborted ? signal.reason : new DOMException('another upstream answered', 'AbortError'),
-      );
+      over.abort(signal.aborted ? signal.reason : ANSWERED);
       settle();
     };
     const onAbort = (): void => end(() => reject(signal.reason as Error));

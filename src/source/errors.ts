@@ -28,6 +28,8 @@ const KINDS = {
   unauthorized: 'final',
   /** It does not take the request as it is. */
   refused: 'final',
+  /** It is of another chain: nothing is asked of it. */
+  otherChain: 'final',
 } as const satisfies Record<string, 'retryable' | 'final'>;
 
 export type SourceErrorCode = keyof typeof KINDS;
@@ -36,8 +38,16 @@ export interface SourceErrorType {
   readonly code: SourceErrorCode;
   /** Name of the upstream, without credentials; absent when none was asked. */
   readonly upstream?: string;
-  /** How long it asked us to wait. */
+  /** How long it asked us to wait, within reason. */
   readonly retryAfterMs?: number;
+}
+
+/** Nobody has to wait longer because a server says so. */
+const MAX_WAIT_MS = 60_000;
+
+/** The wait that a server asks for, as far as it makes sense: what is no number asks for none. */
+export function boundedWaitMs(ms: number): number | undefined {
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), MAX_WAIT_MS);
 }
 
 /** A read that an upstream, or in the end all of them, did not answer. Its text never holds a credential. */
@@ -62,6 +72,7 @@ const TELLING: readonly SourceErrorCode[] = [
   'unsupported',
   'refused',
   'unauthorized',
+  'otherChain',
 ];
 
 /** One error for what several upstreams said: retryable if any of them may still answer. */

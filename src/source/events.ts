@@ -1,3 +1,4 @@
+import type { Hex } from '../primitives/hex.ts';
 import type { SourceErrorCode } from './errors.ts';
 import type { ExchangeEvent } from './upstream.ts';
 
@@ -26,10 +27,12 @@ export type SourceEvent =
       readonly lies: number;
       readonly ms: number;
     }
-  /** A new head, from the first upstream that named it. */
+  /** It is of another chain than the one that is followed, or of the right one again. */
+  | { readonly kind: 'chain'; readonly upstream: string; readonly chainId: string; readonly isRight: boolean }
+  /** What an upstream that is trusted says its head is, each time it does. */
+  | { readonly kind: 'named'; readonly upstream: string; readonly number: number; readonly hash: Hex }
+  /** An upstream named another head than before. */
   | { readonly kind: 'head'; readonly upstream: string; readonly number: number }
-  /** A head that was replaced by a newer one before anybody took it. */
-  | { readonly kind: 'coalesced' }
   | {
       readonly kind: 'watch';
       readonly upstream: string;

@@ -4,16 +4,23 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from './clock.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { DEFAULT_SOURCE_OPTIONS } from './options.ts';
-import { type ExchangeEvent, Upstream, type UpstreamOptions } from './upstream.ts';
+import { Upstream, type UpstreamModules, type UpstreamOptions } from './upstream.ts';
 
 /** What the scripted server does with a request: an answer, silence, or a cut connection. */
 export type Reply =
-  | { readonly status?: number; readonly headers?: Record<string, string>; readonly body: string }
+  | {
+      readonly status?: number;
+      readonly headers?: Record<string, string>;
+      readonly body: string | Uint8Array;
+    }
   | 'hang'
   | 'cut';
 
 export interface FakeSocket {
   send(text: string): void;
+  sendBytes(bytes: Uint8Array): void;
+  /** Until the client has let go of the connection, or it was cut. */
+  readonly isOpen: boolean;
   cut(): void;
 }
 
@@ -63,8 +70,18 @@ export async function startFakeServer(script: FakeScript): Promise<FakeServer> {
     socket.write(
       `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
     );
+    let isOpen = true;
+    for (const event of ['end', 'close']) {
+      socket.on(event, () => {
+        isOpen = false;
+      });
+    }
     const fake: FakeSocket = {
-      send: (text) => void socket.write(textFrame(text)),
+      send: (text) => void socket.write(frame(0x81, Buffer.from(text))),
+      sendBytes: (bytes) => void socket.write(frame(0x82, bytes)),
+      get isOpen() {
+        return isOpen;
+      },
       cut: () => socket.destroy(),
     };
     sockets.push(fake);
@@ -98,11 +115,10 @@ export async function startFakeServer(script: FakeScript): Promise<FakeServer> {
   };
 }
 
-function textFrame(text: string): Buffer {
-  const payload = Buffer.from(text);
+function frame(kind: number, payload: Uint8Array): Buffer {
   const { length } = payload;
   const head = Buffer.alloc(length < 126 ? 2 : length < 65_536 ? 4 : 10);
-  head[0] = 0x81;
+  head[0] = kind;
   head[1] = length < 126 ? length : length < 65_536 ? 126 : 127;
   if (head.length === 4) head.writeUInt16BE(length, 2);
   if (head.length === 10) head.writeBigUInt64BE(BigInt(length), 2);
@@ -207,7 +223,7 @@ export class ManualClock implements Clock {
 export function makeUpstream(
   url: string,
   options: Partial<UpstreamOptions> = {},
-  modules: { readonly clock?: Clock; readonly observe?: (event: ExchangeEvent) => void } = {},
+  modules: UpstreamModules = {},
 ): Upstream {
   return new Upstream(parseEndpoint(url), { ...DEFAULT_SOURCE_OPTIONS.pool, ...options }, modules);
 }

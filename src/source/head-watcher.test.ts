@@ -14,6 +14,8 @@ import type { HeadEvent } from './interface.ts';
 import { DEFAULT_SOURCE_OPTIONS } from './options.ts';
 import { RpcSource } from './rpc-source.ts';
 
+const { staleMs: STALE_MS } = DEFAULT_SOURCE_OPTIONS.watch;
+
 // A scripted chain: real ones do not stop announcing, cut connections or go back to an old head when told to.
 const hashOf = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, '0')}`;
 const header = (number: number, name = `b${number}`): object => ({
@@ -66,10 +68,13 @@ async function fakeChain(
 interface Watched {
   readonly source: RpcSource;
   readonly clock: ManualClock;
-  readonly heads: AsyncIterator<HeadEvent>;
   readonly events: SourceEvent[];
+  readonly lost: string[];
   readonly abort: AbortController;
-  next(): Promise<HeadEvent | undefined>;
+  /** Ends with the signal. */
+  readonly watching: Promise<void>;
+  /** The next head that is not the one that its upstream named before. */
+  next(): Promise<HeadEvent>;
   seen(kind: SourceEvent['kind'], state?: string): Promise<void>;
 }
 
@@ -84,14 +89,32 @@ function watch(urls: readonly string[]): Watched {
   };
   const source = new RpcSource(urls, DEFAULT_SOURCE_OPTIONS, { clock, observe, random: () => 0 });
   onTestFinished(() => source.close());
-  const heads = source.heads(abort.signal)[Symbol.asyncIterator]();
+  const named: HeadEvent[] = [];
+  const lost: string[] = [];
+  const last = new Map<string, Hex>();
+  const listener = {
+    onHead(head: HeadEvent): void {
+      if (last.get(head.upstream) !== head.hash) named.push(head);
+      last.set(head.upstream, head.hash);
+      for (const wake of waiting.splice(0)) wake();
+    },
+    onLost: (upstream: string): void => void lost.push(upstream),
+  };
+  const watching = source.watch(listener, abort.signal);
+  onTestFinished(() => abort.abort());
   return {
     source,
     clock,
-    heads,
     events,
+    lost,
     abort,
-    next: async () => ((await heads.next()) as IteratorYieldResult<HeadEvent> | { value: undefined }).value,
+    watching,
+    async next() {
+      for (let head = named.shift(); ; head = named.shift()) {
+        if (head !== undefined) return head;
+        await new Promise<void>((resolve) => waiting.push(resolve));
+      }
+    },
     async seen(kind, state) {
       const matches = (event: SourceEvent): boolean =>
         event.kind === kind && (state === undefined || (event.kind === 'watch' && event.state === state));
@@ -101,9 +124,9 @@ function watch(urls: readonly string[]): Watched {
 }
 
 describe('HeadWatcher', () => {
-  it('polls over HTTP, and gives each head once', async () => {
+  it('polls over HTTP, until it is told to end', async () => {
     const chain = await fakeChain();
-    const { next, clock, heads, abort } = watch([chain.server.http]);
+    const { next, clock, watching, abort } = watch([chain.server.http]);
     expect(await next()).toMatchObject({ number: 1, hash: hashOf('b1'), parentHash: hashOf('b0') });
     const second = next();
     for (const requests of [2, 3]) {
@@ -116,7 +139,7 @@ describe('HeadWatcher', () => {
     clock.advance(500);
     expect(await second).toMatchObject({ number: 2 });
     abort.abort();
-    expect(await heads.next()).toMatchObject({ done: true });
+    await watching;
   });
 
   it('listens over WebSocket', async () => {
@@ -148,11 +171,12 @@ describe('HeadWatcher', () => {
 
   it('connects again with a pause, and catches up on what it missed', async () => {
     const chain = await fakeChain();
-    const { next, clock, seen } = watch([chain.server.ws]);
+    const { next, clock, seen, lost } = watch([chain.server.ws]);
     expect(await next()).toMatchObject({ number: 1 });
     chain.head = header(2);
     chain.server.sockets[0]?.cut();
     await seen('watch', 'lost');
+    expect(lost).toEqual([chain.server.ws]);
     await clock.armed((left) => left === 125);
     clock.advance(125);
     expect(await next()).toMatchObject({ number: 2 });
@@ -163,13 +187,13 @@ describe('HeadWatcher', () => {
     const chain = await fakeChain();
     const { next, clock, seen, events } = watch([chain.server.ws]);
     expect(await next()).toMatchObject({ number: 1 });
-    clock.advance(30_000);
+    clock.advance(STALE_MS);
     await chain.server.arrived(3);
     // Silent because nothing happened: all is well.
-    await clock.armed((left) => left === 30_000);
+    await clock.armed((left) => left === STALE_MS);
     expect(events).not.toContainEqual(expect.objectContaining({ state: 'stale' }));
     chain.head = header(2);
-    clock.advance(30_000);
+    clock.advance(STALE_MS);
     expect(await next()).toMatchObject({ number: 2 });
     await seen('watch', 'stale');
     await clock.armed((left) => left === 500);
@@ -191,7 +215,7 @@ describe('HeadWatcher', () => {
     const { next, clock, seen } = watch([server.ws]);
     const first = next();
     await server.arrived(1);
-    clock.advance(30_000);
+    clock.advance(STALE_MS);
     expect(await first).toMatchObject({ number: 1 });
     await clock.armed((left) => left === 500);
     clock.advance(500);
@@ -199,47 +223,83 @@ describe('HeadWatcher', () => {
     expect(server.sockets).toHaveLength(2);
   });
 
-  it('gives a slow consumer the newest head only', async () => {
-    const chain = await fakeChain();
-    const { next, seen, events } = watch([chain.server.ws]);
-    await next();
-    for (let number = 2; number <= 50; number++) chain.announce(header(number));
-    while (events.filter(({ kind }) => kind === 'head').length < 50)
-      await new Promise((resolve) => setImmediate(resolve));
-    await seen('coalesced');
-    expect(await next()).toMatchObject({ number: 50 });
-  });
-
-  it('gives a head that several upstreams name once, and a return to an old head again', async () => {
-    const [leader, follower] = [await fakeChain(), await fakeChain()];
-    const { next, seen } = watch([leader.server.ws, follower.server.ws]);
-    await next();
-    await Promise.all([leader, follower].map(({ server }) => server.arrived(2)));
+  it('tries announcements again where they were refused, after a while', async () => {
+    const offers = { subscriptions: false };
+    const chain = await fakeChain(offers);
+    const { next, clock, seen, lost } = watch([chain.server.ws]);
+    const first = next();
+    await clock.armed((left) => left === 0);
+    clock.advance(0);
+    expect(await first).toMatchObject({ number: 1 });
+    offers.subscriptions = true;
+    await clock.armed((left) => left === 500);
+    clock.advance(300_000);
     await seen('watch', 'subscribed');
-    leader.announce(header(2));
+    chain.announce(header(2));
     expect(await next()).toMatchObject({ number: 2 });
-    leader.announce(header(2, 'fork'));
-    expect(await next()).toMatchObject({ hash: hashOf('fork') });
-    follower.announce(header(2));
-    follower.announce(header(2, 'fork'));
-    leader.announce(header(2));
-    expect(await next()).toMatchObject({ hash: hashOf('b2') });
-    follower.announce(header(3));
-    expect(await next()).toMatchObject({ number: 3 });
+    expect(lost).toEqual([]);
   });
 
-  it('does not listen to a liar', async () => {
+  it('tells what each upstream says, whatever the others say', async () => {
+    const [one, two] = [await fakeChain(), await fakeChain()];
+    const { next, source } = watch([one.server.ws, two.server.ws]);
+    await next();
+    await next();
+    await Promise.all([one, two].map(({ server }) => server.arrived(2)));
+    one.announce(header(2));
+    expect(await next()).toMatchObject({ number: 2, upstream: one.server.ws });
+    two.announce(header(2));
+    expect(await next()).toMatchObject({ number: 2, upstream: two.server.ws });
+    two.announce(header(1, 'fork'));
+    expect(await next()).toMatchObject({ hash: hashOf('fork'), upstream: two.server.ws });
+    expect(source.status().map(({ head }) => head)).toEqual([2, 1]);
+  });
+
+  it('says each time that an upstream names its head', async () => {
+    const chain = await fakeChain();
+    const { next, clock, events } = watch([chain.server.http]);
+    await next();
+    for (const requests of [2, 3]) {
+      await clock.armed((left) => left === 500);
+      clock.advance(500);
+      await chain.server.arrived(requests);
+    }
+    await clock.armed((left) => left === 500);
+    const named = events.filter(({ kind }) => kind === 'named');
+    expect(named).toHaveLength(3);
+    expect(named).toContainEqual(expect.objectContaining({ hash: hashOf('b1') }));
+  });
+
+  it.each(['999999999', '-5', 'Fri, 31 Dec 9999 23:59:59 GMT'])(
+    'waits a minute at most for a server that says Retry-After: %s',
+    async (seconds) => {
+      let isLimited = true;
+      await using server = await startFakeServer({
+        http: (body) =>
+          isLimited
+            ? { status: 429, headers: { 'retry-after': seconds }, body: '' }
+            : { body: answerTo(body, () => header(1)) },
+      });
+      const { next, clock, seen } = watch([server.http]);
+      const first = next();
+      await seen('watch', 'lost');
+      isLimited = false;
+      await clock.armed((left) => left > 0 && left <= 60_000);
+      clock.advance(60_000);
+      expect(await first).toMatchObject({ number: 1 });
+    },
+  );
+
+  it('does not measure others by the head of a liar', async () => {
     const [liar, honest] = [await fakeChain(), await fakeChain()];
-    const { next, source, events } = watch([liar.server.ws, honest.server.ws]);
+    const { next, source } = watch([liar.server.ws, honest.server.ws]);
+    await next();
     await next();
     await Promise.all([liar, honest].map(({ server }) => server.arrived(2)));
-    const [name = ''] = source.status().map((status) => status.name);
-    source.report(name, { item: hashOf('b1'), what: 'header' });
+    source.report(liar.server.ws, { item: hashOf('b1'), what: 'header' });
     liar.announce(header(9, 'lie'));
-    // Answered on the same connection, so behind the announcement.
-    await source.chainIds().catch(() => []);
-    honest.announce(header(2));
-    expect(await next()).toMatchObject({ number: 2 });
-    expect(events).not.toContainEqual(expect.objectContaining({ kind: 'head', number: 9 }));
+    // Whether it counts is for the listener to say.
+    expect(await next()).toMatchObject({ number: 9 });
+    expect(source.status().map(({ lag }) => lag)).toEqual([0, 0]);
   });
 });

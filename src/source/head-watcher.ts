@@ -1,9 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { backOffMs, type Clock, sleep, systemClock } from './clock.ts';
 import { SourceError } from './errors.ts';
 import type { Observe, SourceEvent } from './events.ts';
-import type { Head, HeadEvent } from './interface.ts';
-import { Latest } from './latest.ts';
+import type { Head, HeadListener } from './interface.ts';
 import type { WatchOptions } from './options.ts';
 import { headOf } from './read-blocks.ts';
 import { readHead, shaped } from './shape.ts';
@@ -11,8 +9,6 @@ import type { Upstream } from './upstream.ts';
 import type { PoolModules, Upstreams } from './upstreams.ts';
 
 const SUBSCRIBE = 'eth_subscribe';
-/** Heads remembered as seen; upstreams are never this far apart and still of use. */
-const SEEN_HEADS = 1_024;
 
 type Take = (head: Head) => void;
 
@@ -32,47 +28,25 @@ export class HeadWatcher {
     this.#observe = modules.observe ?? (() => {});
   }
 
-  /** Each new head once, in order of arrival; only the newest for who comes late. Ends when the signal aborts. */
-  async *heads(signal: AbortSignal): AsyncGenerator<HeadEvent, void> {
-    const stop = new AbortController();
-    const over = AbortSignal.any([signal, stop.signal]);
-    const latest = new Latest<HeadEvent>();
-    const emit = this.#filter((event) => {
-      if (latest.put(event)) this.#observe({ kind: 'coalesced' });
-    });
-    const watching = this.#pool.upstreams.map((upstream) =>
-      this.#watch(upstream, (head) => emit({ ...head, upstream: upstream.name }), over),
-    );
-    try {
-      for (let head = await latest.take(over); head !== undefined; head = await latest.take(over)) yield head;
-    } finally {
-      stop.abort();
-      await Promise.all(watching);
-    }
+  /** Tells what each upstream names, until the signal aborts. */
+  async watch(listener: HeadListener, signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#pool.upstreams.map((upstream) => this.#watch(upstream, listener, signal)));
   }
 
-  /** Passes on what is new: a head nobody named before, or one that the last upstream to lead went back to. */
-  #filter(emit: (event: HeadEvent) => void): (event: HeadEvent) => void {
-    const seen = new LRUCache<string, true>({ max: SEEN_HEADS });
-    let last: HeadEvent | undefined;
-    return (event) => {
-      if (!this.#pool.trusts(event.upstream)) return;
-      this.#pool.sawHead(event.upstream, event.number);
-      // Upstreams repeat each other's heads, later or much later; only a leader's step back is a reorganisation.
-      const wentBack = last?.upstream === event.upstream && last.hash !== event.hash;
-      if (seen.has(event.hash) && !wentBack) return;
-      seen.set(event.hash, true);
-      last = event;
-      this.#observe({ kind: 'head', upstream: event.upstream, number: event.number });
-      emit(event);
-    };
-  }
-
-  async #watch(upstream: Upstream, take: Take, signal: AbortSignal): Promise<void> {
+  async #watch(upstream: Upstream, listener: HeadListener, signal: AbortSignal): Promise<void> {
     let failures = 0;
+    let last: Head | undefined;
     const taken: Take = (head) => {
       failures = 0;
-      take(head);
+      const isNew = head.hash !== last?.hash;
+      last = head;
+      // A liar's would make the others look late.
+      if (this.#pool.trusts(upstream.name)) {
+        this.#pool.sawHead(upstream.name, head.number);
+        this.#observe({ kind: 'named', upstream: upstream.name, number: head.number, hash: head.hash });
+        if (isNew) this.#observe({ kind: 'head', upstream: upstream.name, number: head.number });
+      }
+      listener.onHead({ ...head, upstream: upstream.name });
     };
     while (!signal.aborted) {
       let pauseMs = this.#options.pollMs;
@@ -86,20 +60,25 @@ export class HeadWatcher {
         if (signal.aborted) return;
         if (!(error instanceof SourceError)) throw error;
         failures += 1;
-        pauseMs = this.#afterFailure(upstream, error, failures);
+        pauseMs = this.#afterFailure(upstream, error, failures, listener);
       }
       await sleep(this.#clock, pauseMs, signal).catch(() => {});
     }
   }
 
   /** Says what happened and how long to wait. */
-  #afterFailure(upstream: Upstream, error: SourceError, failures: number): number {
+  #afterFailure(upstream: Upstream, error: SourceError, failures: number, listener: HeadListener): number {
     const { code, retryAfterMs } = error.type;
-    if (upstream.supports(SUBSCRIBE) && (code === 'unsupported' || code === 'refused')) {
+    if (
+      upstream.subscribe !== undefined &&
+      upstream.supports(SUBSCRIBE) &&
+      (code === 'unsupported' || code === 'refused')
+    ) {
       upstream.giveUpOn(SUBSCRIBE);
       this.#report(upstream, 'polling', error.message);
       return 0;
     }
+    listener.onLost(upstream.name);
     // Once per outage, not once per try.
     if (failures === 1) this.#report(upstream, 'lost', error.message);
     return Math.max(retryAfterMs ?? 0, backOffMs(this.#options.reconnect, failures, this.#random));

@@ -18,6 +18,7 @@ const FAULTS: ReadonlySet<ExchangeEvent['outcome']> = new Set([
   'rateLimited',
   'garbage',
   'unauthorized',
+  'otherChain',
 ] as const);
 
 /** How well an upstream has done lately. */

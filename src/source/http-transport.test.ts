@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { SourceError } from './errors.ts';
 import { answerTo, ManualClock, makeUpstream, type Reply, rejection, startFakeServer } from './fixture.ts';
@@ -58,6 +59,23 @@ describe('Upstream over HTTP', () => {
   ])('calls %s what it is', async (_, reply, code, retryable) => {
     const failure = await failureOf(reply);
     expect([failure.type.code, failure.retryable]).toEqual([code, retryable]);
+  });
+
+  it.each([
+    ['brackets', `${'['.repeat(4_000)}${']'.repeat(4_000)}`],
+    ['empty objects', `[${'{},'.repeat(3_000)}{}]`],
+    ['half of a deep answer', '{"result":['.repeat(800)],
+  ])('does not parse many %s', async (_, body) => {
+    const failure = await failureOf({ body });
+    expect(failure).toMatchObject({ type: { code: 'garbage' } });
+    expect(failure.message).toContain('nests too deep, or holds too many values');
+  });
+
+  it('takes no more of a body than it may, however small it came', async () => {
+    const body = gzipSync(Buffer.alloc(2 ** 24, ' '));
+    expect(body.length).toBeLessThan(20_000);
+    const failure = await failureOf({ headers: { 'content-encoding': 'gzip' }, body });
+    expect(failure).toMatchObject({ type: { code: 'tooLarge' } });
   });
 
   it('goes single when a batch is refused with a status', async () => {

@@ -1,10 +1,13 @@
 import type { Endpoint } from './endpoint.ts';
-import { SourceError, type SourceErrorCode } from './errors.ts';
+import { boundedWaitMs, SourceError, type SourceErrorCode } from './errors.ts';
 import { readAnswer } from './json-rpc.ts';
+import { parseJson } from './parse-json.ts';
 import type { Transport, TransportOptions } from './transport.ts';
 
 /** JSON-RPC as HTTP POST. */
 export class HttpTransport implements Transport {
+  /** Has none to speak of: its requests fail one by one. */
+  readonly connection = 0;
   readonly #endpoint: Endpoint;
   readonly #options: TransportOptions;
 
@@ -27,10 +30,13 @@ export class HttpTransport implements Transport {
     );
     const text = await this.#guard(this.#readText(response), signal);
     if (response.status === 429) throw this.#error('rateLimited', 'HTTP 429', response);
-    const json = parseJson(text);
+    const parsed = parseJson(text, this.#options.maxResponseBytes);
     // Several servers put JSON-RPC errors under other statuses, and mean the error, not the status.
-    if (json !== undefined && response.status !== 401 && (response.ok || isRpc(json))) return json;
-    if (response.ok) throw this.#error('garbage', `not JSON: ${text.slice(0, 80)}`);
+    const isMeant = (json: unknown): boolean => response.status !== 401 && (response.ok || isRpc(json));
+    if ('value' in parsed && isMeant(parsed.value)) return parsed.value;
+    if (response.ok && 'refusal' in parsed) {
+      throw this.#error('garbage', `${parsed.refusal}: ${text.slice(0, 80)}`);
+    }
     throw this.#error(codeOfStatus(response.status), `HTTP ${response.status}`, response);
   }
 
@@ -77,14 +83,6 @@ function codeOfStatus(status: number): SourceErrorCode {
   return status >= 500 || status === 408 || status === 425 ? 'overloaded' : 'refused';
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function isRpc(json: unknown): boolean {
   return Array.isArray(json) ? json.some(isRpc) : readAnswer(json) !== undefined;
 }
@@ -93,8 +91,7 @@ function isRpc(json: unknown): boolean {
 function retryAfterMs(response: Response): number | undefined {
   const text = response.headers.get('retry-after');
   if (text === null) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+  return boundedWaitMs(/^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now());
 }
 
 /** fetch says 'fetch failed' and keeps the reason in its cause. */

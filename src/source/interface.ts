@@ -17,9 +17,13 @@ export interface Lie {
 }
 
 export interface ReadOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Upstream that is asked first, such as the one that named the head. */
-  readonly prefer?: string;
+  readonly prefer?: string | undefined;
+  /** The only upstream that is asked, where it matters whose word it is. */
+  readonly only?: string | undefined;
+  /** For a request: it waits for all that is read to follow the chain, and never the other way round. */
+  readonly forRequest?: boolean | undefined;
 }
 
 /** A parsed JSON object as the upstream sent it; nothing in it has been verified. */
@@ -31,6 +35,14 @@ export interface Head extends BlockRef {
 
 export interface HeadEvent extends Head {
   readonly upstream: string;
+}
+
+/** Hears what each upstream says of its head. */
+export interface HeadListener {
+  /** An upstream named its head, which may be the one it named before. */
+  onHead(head: HeadEvent): void;
+  /** An upstream cannot be asked now; it is tried again. */
+  onLost(upstream: string): void;
 }
 
 /** Blocks the chain calls safe and final; absent where it has none (yet). */
@@ -67,6 +79,8 @@ export interface UpstreamStatus {
   readonly outForMs: number;
   /** Calls it takes in one request; 1 when it refuses batches. */
   readonly batchCalls: number;
+  /** The chain that it is of instead of the one that is followed: it is asked nothing. */
+  readonly otherChain: bigint | undefined;
 }
 
 /**
@@ -74,12 +88,18 @@ export interface UpstreamStatus {
  * signal's reason. What names a block by hash is about that block and no other, however the upstream moves.
  */
 export interface ChainSource {
-  /** The chain id that each reachable upstream claims; to be compared before anything else is read. */
+  /** The chain id that each reachable upstream claims; of those of another chain than expected, none. */
   chainIds(options?: ReadOptions): Promise<readonly Answer<bigint>[]>;
+  /** Says which chain is read: each upstream is asked for its own whenever it may be another one, and only then used. */
+  expectChain(chainId: bigint): void;
   head(options?: ReadOptions): Promise<Answer<Head>>;
+  /** The head that each upstream names, in their order; those that take much longer than the first are left out. */
+  heads(options?: ReadOptions): Promise<readonly Answer<Head>[]>;
   finality(options?: ReadOptions): Promise<Answer<Finality>>;
   /** The block with its whole transactions; `undefined` when no upstream has it. */
   blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
+  /** The hash that the canonical block of that number has; `undefined` when nobody has one. */
+  hashAt(number: number, options?: ReadOptions): Promise<Answer<Hex> | undefined>;
   blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
   /**
    * Headers from `from` to the parent of the block, in that order, each linked by hash to the next as far as the
@@ -102,8 +122,8 @@ export interface ChainSource {
    * now. One that cannot is found out once. What system calls wrote before the first transaction shows as found.
    */
   prestate(blockHash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]> | undefined>;
-  /** New heads in order of arrival, each once. A slow consumer gets the newest only. Ends when the signal aborts. */
-  heads(signal: AbortSignal): AsyncIterable<HeadEvent>;
+  /** Tells of the head of each upstream: as it is announced, and else as often as it is asked. Until the signal. */
+  watch(listener: HeadListener, signal: AbortSignal): Promise<void>;
   /** Keeps an upstream out that was found lying; longer each time. */
   report(upstream: string, lie: Lie): void;
   status(): readonly UpstreamStatus[];

@@ -1,4 +1,4 @@
-import { SourceError, type SourceErrorCode } from './errors.ts';
+import { boundedWaitMs, SourceError, type SourceErrorCode } from './errors.ts';
 
 /** What a server said about one call. */
 export interface RpcError {
@@ -85,9 +85,10 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 function readWait({ message, data }: RpcError): number | undefined {
   const seconds = (data as { rate?: { backoff_seconds?: unknown } } | null | undefined)?.rate
     ?.backoff_seconds;
-  if (typeof seconds === 'number' && seconds >= 0) return seconds * 1_000;
+  if (typeof seconds === 'number' && seconds >= 0) return boundedWaitMs(seconds * 1_000);
   const match = WAIT.exec(message);
-  return match === null ? undefined : Number(match[1]) * (UNIT_MS[match[2]?.toLowerCase() ?? ''] ?? 1);
+  if (match === null) return undefined;
+  return boundedWaitMs(Number(match[1]) * (UNIT_MS[match[2]?.toLowerCase() ?? ''] ?? 1));
 }
 
 /** A server's error as ours; its words are shown as far as the endpoint's `scrub` lets them through. */

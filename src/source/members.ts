@@ -18,6 +18,7 @@ export interface Member {
 interface Wanted {
   readonly needs?: string;
   readonly prefer?: string | undefined;
+  readonly only?: string | undefined;
 }
 
 /** Above this share of errors, a preferred upstream is not preferred. */
@@ -64,6 +65,7 @@ export class Members {
       .filter(
         (member) =>
           !tried.has(member) &&
+          (wanted.only ?? member.name) === member.name &&
           failures.get(member)?.retryable !== false &&
           this.trusts(member.name) &&
           (wanted.needs === undefined || member.upstream.supports(wanted.needs)),
@@ -83,6 +85,7 @@ export class Members {
       lies: this.#demotions.lies(name),
       outForMs: this.#demotions.outFor(name, now),
       batchCalls: upstream.batchCalls,
+      otherChain: upstream.otherChain,
     }));
   }
 
@@ -93,7 +96,10 @@ export class Members {
       health.record(event, this.#clock.now());
       this.#observe({ kind: 'exchange', upstream: name, ...event });
     };
-    return { name, health, upstream: new Upstream(endpoint, options, { clock: this.#clock, observe }) };
+    const onChain = (chainId: bigint, isRight: boolean): void =>
+      this.#observe({ kind: 'chain', upstream: name, chainId: String(chainId), isRight });
+    const modules = { clock: this.#clock, observe, onChain };
+    return { name, health, upstream: new Upstream(endpoint, options, modules) };
   }
 
   /** Of those who are trusted: a liar's head would make the honest ones look late. */

@@ -50,7 +50,10 @@ export const DEFAULT_SOURCE_OPTIONS: SourceOptions = {
     hedgeMinMs: 50,
     maxHedges: 256,
     maxQuestions: 20_000,
+    chainCheckMs: 60_000,
+    otherChainMs: 5_000,
+    denial: { firstMs: 300_000, maxMs: 3_600_000 },
     demotion: { firstMs: 60_000, maxMs: 3_600_000 },
   },
-  watch: { pollMs: 500, staleMs: 30_000, reconnect: { firstMs: 250, maxMs: 15_000 } },
+  watch: { pollMs: 500, staleMs: 8_000, reconnect: { firstMs: 250, maxMs: 15_000 } },
 };

@@ -2,7 +2,7 @@ import type { BlockRef } from '../chain/outcome.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { parseUint64, toQuantity } from '../primitives/parse.ts';
-import { SourceError } from './errors.ts';
+import { mostTelling, SourceError } from './errors.ts';
 import type { Answer, Finality, Head, JsonObject, ReadOptions } from './interface.ts';
 import { present, readBlock, readHead, shaped, WrongBlockError } from './shape.ts';
 import type { Upstream } from './upstream.ts';
@@ -16,6 +16,37 @@ export async function headOf(upstream: Upstream, signal?: AbortSignal): Promise<
 
 export function readLatest(pool: Upstreams, options: ReadOptions = {}): Promise<Answer<Head>> {
   return pool.ask({ ...options, key: 'head', run: headOf });
+}
+
+/** How much longer than the first an upstream may take to name its head. */
+const PATIENCE_MS = 1_000;
+
+export async function readHeads(
+  pool: Upstreams,
+  { signal }: ReadOptions = {},
+): Promise<readonly Answer<Head>[]> {
+  const stop = new AbortController();
+  const over = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  const answers = pool.upstreams
+    .filter(({ name }) => pool.trusts(name))
+    .map(async (upstream) => ({ value: await headOf(upstream, over), upstream: upstream.name }));
+  let cancel = (): void => {};
+  const first = Promise.any(answers).then(
+    () => {
+      cancel = pool.clock.after(PATIENCE_MS, () => stop.abort(new DOMException('too late', 'AbortError')));
+    },
+    () => {},
+  );
+  const settled = await Promise.allSettled(answers);
+  await first;
+  cancel();
+  const named = settled.filter((result) => result.status === 'fulfilled').map(({ value }) => value);
+  if (named.length > 0) return named;
+  const reasons = settled
+    .filter((result) => result.status === 'rejected')
+    .map(({ reason }) => reason as Error);
+  const other = reasons.find((reason) => !(reason instanceof SourceError));
+  throw other ?? mostTelling(reasons as SourceError[]);
 }
 
 /** The chain id that each upstream claims; those that do not answer are left out, unless none does. */
@@ -83,6 +114,25 @@ export function readBlockByHash(
   );
 }
 
+export function readHashAt(
+  pool: Upstreams,
+  number: number,
+  options: ReadOptions = {},
+): Promise<Answer<Hex> | undefined> {
+  const quantity = toQuantity(number);
+  return orUnknown(
+    pool.ask({
+      ...options,
+      key: `hash${quantity}`,
+      rounds: 1,
+      run: async (upstream, signal) => {
+        const block = await upstream.request('eth_getBlockByNumber', [quantity, false], signal);
+        return shaped(upstream, () => readHead(present(upstream, block, `block ${quantity}`)).hash);
+      },
+    }),
+  );
+}
+
 export function readBlockByNumber(
   pool: Upstreams,
   number: number,
@@ -136,14 +186,16 @@ export function readAncestors(
     ...options,
     key: `ancestors${hash}${from}`,
     run: async (upstream, signal) => {
-      const tip = await upstream.request('eth_getBlockByHash', [hash, false], signal);
+      const tip = await upstream.request('eth_getBlockByHash', [hash, false], signal, options);
       const { number, parentHash } = shaped(upstream, () => {
         readBlock(present(upstream, tip, `block ${hash}`), { hash });
         return readHead(tip);
       });
       const numbers = Array.from({ length: Math.max(0, number - from) }, (_, at) => from + at);
       const blocks = await Promise.all(
-        numbers.map((at) => upstream.request('eth_getBlockByNumber', [toQuantity(at), false], signal)),
+        numbers.map((at) =>
+          upstream.request('eth_getBlockByNumber', [toQuantity(at), false], signal, options),
+        ),
       );
       return shaped(upstream, () => linked(upstream, blocks, numbers, parentHash));
     },

@@ -45,9 +45,9 @@ async function readAccount(
     key: `account${address}${blockHash}`,
     run: async (asked, signal) => {
       const [nonce, balance, code] = await Promise.all([
-        asked.request('eth_getTransactionCount', [address, at], signal),
-        asked.request('eth_getBalance', [address, at], signal),
-        asked.request('eth_getCode', [address, at], signal),
+        asked.request('eth_getTransactionCount', [address, at], signal, options),
+        asked.request('eth_getBalance', [address, at], signal, options),
+        asked.request('eth_getCode', [address, at], signal, options),
       ]);
       return shaped(asked, () => ({
         nonce: parseUint64(nonce, 'nonce'),
@@ -70,7 +70,7 @@ async function readSlot(
     ...options,
     key: `slot${address}${slot}${blockHash}`,
     run: async (asked, signal) => {
-      const result = await asked.request('eth_getStorageAt', [address, slot, { blockHash }], signal);
+      const result = await asked.request('eth_getStorageAt', [address, slot, { blockHash }], signal, options);
       return shaped(asked, () => fromHex(parseHash(result, 'storage value')));
     },
   });
@@ -108,7 +108,7 @@ export function readProof(
     key: `proof${address}${slots.join()}${blockHash}`,
     needs: 'eth_getProof',
     run: async (upstream, signal) => {
-      const result = await upstream.request('eth_getProof', [address, slots, { blockHash }], signal);
+      const result = await upstream.request('eth_getProof', [address, slots, { blockHash }], signal, options);
       return shaped(upstream, () => {
         const proof = parseObject(present(upstream, result, `proof in ${blockHash}`), 'proof');
         if (readObjects(proof['storageProof'], 'storage proof').length !== slots.length) {
@@ -129,6 +129,7 @@ const MAY_PASS: ReadonlySet<SourceErrorCode> = new Set<SourceErrorCode>([
   'unknownBlock',
   'stateUnavailable',
   'tooLarge',
+  'otherChain',
 ]);
 
 /** The state that each transaction of a block found; an upstream that cannot say is not asked again. */

@@ -117,6 +117,37 @@ describe('blocks', () => {
   });
 });
 
+describe('whose word it is', () => {
+  const numbered = (digit: string) => () => block(5, word(digit), word('9'));
+
+  it('matters where one upstream is named, and then nobody else is asked', async () => {
+    const { source, servers } = await sourceOf(numbered('a'), numbered('b'), () => null);
+    const [one, two, three] = servers.map(({ http }) => http);
+    // At the same time: the same question to another is another question.
+    const hashes = await Promise.all([one, two].map((only = '') => source.hashAt(5, { only })));
+    expect(hashes.map((hash) => hash?.value)).toEqual([word('a'), word('b')]);
+    expect(await source.hashAt(5, { only: three ?? '' })).toBeUndefined();
+    expect((await source.head({ only: two ?? '' })).upstream).toBe(two);
+    expect(servers.map(({ received }) => received.length)).toEqual([1, 2, 1]);
+    source.report(two ?? '', { item: word('b'), what: 'header' });
+    expect(await rejection(source.hashAt(5, { only: two ?? '' }))).toMatchObject({
+      type: { code: 'noUpstream' },
+    });
+  });
+
+  it('is told apart for the heads of all, but for those that do not say', async () => {
+    const failing = (): never => {
+      throw new RpcFault(-32603, 'down');
+    };
+    const { source, servers } = await sourceOf(failing, numbered('b'), numbered('c'));
+    const heads = await source.heads();
+    expect(heads.map(({ upstream }) => upstream)).toEqual(servers.slice(1).map(({ http }) => http));
+    expect(heads.map(({ value }) => value.hash)).toEqual([word('b'), word('c')]);
+    const { source: nobody } = await sourceOf(failing);
+    expect(await rejection(nobody.heads())).toMatchObject({ type: { code: 'overloaded' } });
+  });
+});
+
 describe('block hashes', () => {
   const chain = ['0', '1', '2', '3'].map((digit, at) =>
     block(at, word(digit), word(at === 0 ? 'f' : String(at - 1))),

@@ -6,7 +6,7 @@ import type {
   ChainSource,
   Finality,
   Head,
-  HeadEvent,
+  HeadListener,
   JsonObject,
   Lie,
   ReadOptions,
@@ -20,6 +20,8 @@ import {
   readBlockByNumber,
   readChainIds,
   readFinality,
+  readHashAt,
+  readHeads,
   readLatest,
 } from './read-blocks.ts';
 import { readReceipts } from './read-receipts.ts';
@@ -40,8 +42,16 @@ export class RpcSource implements ChainSource {
     return readChainIds(this.#pool, options);
   }
 
+  expectChain(chainId: bigint): void {
+    for (const upstream of this.#pool.upstreams) upstream.expectChain(chainId);
+  }
+
   head(options?: ReadOptions): Promise<Answer<Head>> {
     return readLatest(this.#pool, options);
+  }
+
+  heads(options?: ReadOptions): Promise<readonly Answer<Head>[]> {
+    return readHeads(this.#pool, options);
   }
 
   finality(options?: ReadOptions): Promise<Answer<Finality>> {
@@ -50,6 +60,10 @@ export class RpcSource implements ChainSource {
 
   blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
     return readBlockByHash(this.#pool, hash, options);
+  }
+
+  hashAt(number: number, options?: ReadOptions): Promise<Answer<Hex> | undefined> {
+    return readHashAt(this.#pool, number, options);
   }
 
   blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
@@ -81,8 +95,8 @@ export class RpcSource implements ChainSource {
     return readPrestate(this.#pool, blockHash, options);
   }
 
-  heads(signal: AbortSignal): AsyncIterable<HeadEvent> {
-    return this.#watcher.heads(signal);
+  watch(listener: HeadListener, signal: AbortSignal): Promise<void> {
+    return this.#watcher.watch(listener, signal);
   }
 
   report(upstream: string, lie: Lie): void {

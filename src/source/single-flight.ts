@@ -4,6 +4,18 @@ interface Flight<T> {
   askers: number;
 }
 
+/** Aborts when all of these have, of which there is at least one. */
+export function whenAllAbort(signals: readonly AbortSignal[]): AbortSignal {
+  const all = new AbortController();
+  let left = signals.length;
+  const onAbort = (event: Event): void => {
+    left -= 1;
+    if (left === 0) all.abort((event.target as AbortSignal).reason);
+  };
+  for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
+  return all.signal;
+}
+
 /** Runs work once for everybody who asks for it meanwhile. It is given up when the last of them has. */
 export class SingleFlight {
   readonly #flights = new Map<string, Flight<unknown>>();

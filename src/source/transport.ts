@@ -5,6 +5,8 @@ export interface Transport {
    * once it aborts. The answer is parsed, and not looked at otherwise.
    */
   exchange(body: string, ids: readonly number[], signal: AbortSignal): Promise<unknown>;
+  /** Grows whenever a connection is lost: what is asked next may reach another server. */
+  readonly connection: number;
   /** Streams what the upstream announces; absent where the transport only answers. */
   readonly subscribe?: Subscribe;
   /** Gives up the present connection, if it has one; the next use makes a new one. */

@@ -56,16 +56,26 @@ describe.each(['http', 'ws'] as const)('Upstream over %s', (transport) => {
       'method not found',
       () => ({ jsonrpc: '2.0', id: null, error: { code: -32601, message: 'Method not found' } }),
     ],
-  ])('goes single for good when a batch is refused with %s', async (_, refusal) => {
+  ])('goes single for a while when a batch is refused with %s', async (_, refusal) => {
+    let refuses = true;
     await using server = await serve((body) =>
-      body.startsWith('[') ? JSON.stringify(refusal()) : echo(body),
+      refuses && body.startsWith('[') ? JSON.stringify(refusal()) : echo(body),
     );
-    const upstream = makeUpstream(server[transport]);
+    const clock = new ManualClock();
+    const upstream = makeUpstream(server[transport], {}, { clock });
     expect(await ask(upstream, 5)).toEqual(numbers(5));
     expect(upstream.batchCalls).toBe(1);
     expect(await ask(upstream, 5)).toEqual(numbers(5));
-    expect(server.received.filter((text) => text.startsWith('['))).toHaveLength(1);
+    const batches = (): number => server.received.filter((text) => text.startsWith('[')).length;
+    expect(batches()).toBe(1);
     expect(upstream.supports('echo')).toBe(true);
+    clock.advance(300_000);
+    expect(await ask(upstream, 5)).toEqual(numbers(5));
+    expect([batches(), upstream.batchCalls]).toEqual([2, 1]);
+    refuses = false;
+    clock.advance(600_000);
+    expect(await ask(upstream, 5)).toEqual(numbers(5));
+    expect([batches(), upstream.batchCalls]).toEqual([3, 100]);
     upstream.close();
   });
 
@@ -99,6 +109,31 @@ describe.each(['http', 'ws'] as const)('Upstream over %s', (transport) => {
     upstream.close();
   });
 
+  it('sends what follows the chain first, and keeps a place for it', async () => {
+    const hung = Promise.withResolvers<void>();
+    await using server = await startFakeServer({
+      http: async (body) => {
+        if (callsOf(body)[0]?.method === 'slow') await hung.promise;
+        return { body: echo(body) };
+      },
+      ws: (text, socket) => {
+        const isSlow = callsOf(text)[0]?.method === 'slow';
+        void (isSlow ? hung.promise : Promise.resolve()).then(() => socket.send(echo(text)));
+      },
+    });
+    const limits = { maxInFlight: 4, maxBatchCalls: 1, maxQueuedCalls: 10 };
+    const upstream = makeUpstream(server[transport], limits);
+    const slow = numbers(10).map((at) => upstream.request('slow', [at], undefined, { forRequest: true }));
+    // Three of four are for requests, and the others of them wait.
+    await server.arrived(3);
+    expect(await upstream.request('echo', ['urgent'])).toBe('urgent');
+    expect(server.received).toHaveLength(4);
+    expect(await upstream.request('echo', ['again'])).toBe('again');
+    hung.resolve();
+    expect(await Promise.all(slow)).toEqual(numbers(10));
+    upstream.close();
+  });
+
   it('fails what was left out of a batch, and nothing else', async () => {
     await using server = await serve((body) =>
       JSON.stringify((JSON.parse(echo(body)) as { result: number }[]).filter(({ result }) => result !== 1)),
@@ -110,16 +145,31 @@ describe.each(['http', 'ws'] as const)('Upstream over %s', (transport) => {
     upstream.close();
   });
 
-  it('remembers a method that is not offered, and asks no more', async () => {
+  it('remembers a method that is not offered, and asks again later', async () => {
+    let offers = false;
     await using server = await serve((body) =>
       answerTo(body, () => {
+        if (offers) return 'offered';
         throw new RpcFault(-32601, 'the method debug_x does not exist/is not available');
       }),
     );
-    const upstream = makeUpstream(server[transport]);
-    expect(await rejection(upstream.request('debug_x', []))).toMatchObject({ type: { code: 'unsupported' } });
-    expect(await rejection(upstream.request('debug_x', []))).toMatchObject({ type: { code: 'unsupported' } });
+    const clock = new ManualClock();
+    const upstream = makeUpstream(server[transport], {}, { clock });
+    const refused = async (): Promise<void> => {
+      const failure = await rejection(upstream.request('debug_x', []));
+      expect(failure).toMatchObject({ type: { code: 'unsupported' } });
+    };
+    await refused();
+    await refused();
     expect(server.received).toHaveLength(1);
+    clock.advance(300_000);
+    await refused();
+    offers = true;
+    clock.advance(300_000);
+    await refused();
+    expect(server.received).toHaveLength(2);
+    clock.advance(300_000);
+    expect(await upstream.request('debug_x', [])).toBe('offered');
     upstream.close();
   });
 

@@ -1,26 +1,38 @@
-import { type Call, CallQueue, createCall } from './call-queue.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Call, type CallLane, CallQueue, createCall } from './call-queue.ts';
+import { ChainCheck, type ChainCheckOptions } from './chain-check.ts';
+import { type BackOff, type Clock, systemClock } from './clock.ts';
+import { Denials } from './denials.ts';
 import type { Endpoint } from './endpoint.ts';
 import { SourceError, type SourceErrorCode } from './errors.ts';
 import { HttpTransport } from './http-transport.ts';
+import type { ReadOptions } from './interface.ts';
 import { isAnswerToBatch, type RpcAnswer, readAnswer, toSourceError } from './json-rpc.ts';
-import type { Subscribe, Transport } from './transport.ts';
+import type { Subscribe } from './transport.ts';
 import { WsTransport } from './ws-transport.ts';
 
-export interface UpstreamOptions {
+export interface UpstreamOptions extends ChainCheckOptions {
   /** From sending a request to its last byte. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly maxResponseBytes: number;
-  /** Calls of one request; an upstream that refuses batches gets one call a request from then on. */
+  /** Calls of one request; an upstream that refuses batches gets one call a request for a while. */
   readonly maxBatchCalls: number;
   readonly maxBatchBytes: number;
   /** Requests on their way at the same time. */
   readonly maxInFlight: number;
-  /** Calls that may wait; more fail at once. */
+  /** Calls that may wait, for following and for requests each; more fail at once. */
   readonly maxQueuedCalls: number;
   /** Longest pause that a rate limit can ask for. */
   readonly maxPauseMs: number;
+  /** How long what it refused is not asked for: a method, or batches. */
+  readonly denial: BackOff;
+}
+
+export interface UpstreamModules {
+  readonly clock?: Clock;
+  readonly observe?: (event: ExchangeEvent) => void;
+  /** Told when it turns out to be of another chain, and when it is of the right one again. */
+  readonly onChain?: (chainId: bigint, isRight: boolean) => void;
 }
 
 /** How one request went; `aborted` is our own doing. */
@@ -31,6 +43,10 @@ export interface ExchangeEvent {
 }
 
 const FIRST_PAUSE_MS = 1_000;
+/** The part of all requests on their way that only following may use: it must not wait until one of others is done. */
+const KEPT_FOR_FOLLOWING = 1 / 4;
+/** Among what can be refused; no method has a space in its name. */
+const BATCHES = 'a batch';
 const TOO_LONG = /too (?:large|many|long|big)|limit|exceed|maximum|HTTP 413/i;
 
 /** One upstream: batches calls, bounds what is on its way and what waits, and says what each failure means. */
@@ -42,60 +58,79 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #observe: (event: ExchangeEvent) => void;
-  readonly #transport: Transport;
-  readonly #unsupported = new Set<string>();
+  readonly #transport: ChainCheck;
+  readonly #denials: Denials;
   readonly #queue: CallQueue;
   /** Of requests on their way. */
   readonly #aborts = new Set<AbortController>();
   #closed = false;
   #nextId = 1;
   #flushing = false;
+  /** What it takes at most while batches, or long ones, are refused. */
   #batchCalls: number;
   #batchWorks = false;
   #pausedUntil = 0;
   #pauses = 0;
 
-  constructor(
-    endpoint: Endpoint,
-    options: UpstreamOptions,
-    modules: { readonly clock?: Clock; readonly observe?: (event: ExchangeEvent) => void } = {},
-  ) {
+  constructor(endpoint: Endpoint, options: UpstreamOptions, modules: UpstreamModules = {}) {
     this.#endpoint = endpoint;
     this.name = endpoint.name;
     this.#options = options;
     this.#clock = modules.clock ?? systemClock;
     this.#observe = modules.observe ?? (() => {});
     this.#batchCalls = options.maxBatchCalls;
+    this.#denials = new Denials(options.denial);
     this.#queue = new CallQueue(options.maxQueuedCalls);
-    this.#transport =
-      this.#endpoint.transport === 'ws'
-        ? new WsTransport(this.#endpoint, options, this.#clock)
-        : new HttpTransport(this.#endpoint, options);
+    this.#transport = new ChainCheck(endpoint, options, {
+      transport:
+        endpoint.transport === 'ws'
+          ? new WsTransport(endpoint, options, this.#clock)
+          : new HttpTransport(endpoint, options),
+      clock: this.#clock,
+      onChain: modules.onChain ?? (() => {}),
+      onNewConnection: () => this.#denials.clear(),
+    });
     this.subscribe = this.#transport.subscribe;
   }
 
   /** Calls that fit in one request, as far as this upstream has shown. */
   get batchCalls(): number {
-    return this.#batchCalls;
+    return this.supports(BATCHES) ? this.#options.maxBatchCalls : this.#batchCalls;
   }
 
-  /** False once the upstream said that it does not offer the method. */
+  /** The chain that it is of instead of the one that it must be. */
+  get otherChain(): bigint | undefined {
+    return this.#transport.otherChain;
+  }
+
+  /** Says which chain it must be of: of any other, it is asked nothing. */
+  expectChain(chainId: bigint): void {
+    this.#transport.expect(chainId);
+  }
+
+  /** False for a while once the upstream said that it does not offer the method. */
   supports(method: string): boolean {
-    return !this.#unsupported.has(method);
+    return !this.#denials.isDenied(method, this.#clock.now());
   }
 
-  /** Remembers a method as of no use here, for the life of the process. */
+  /** Remembers a method as of no use here, until it is time to try again or another server may answer. */
   giveUpOn(method: string): void {
-    this.#unsupported.add(method);
+    this.#denials.deny(method, this.#clock.now());
   }
 
   /** One call; calls made in the same turn share a request. Rejects with `SourceError` or the signal's reason. */
-  request(method: string, params: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
+  request(
+    method: string,
+    params: readonly unknown[],
+    signal?: AbortSignal,
+    { forRequest = false }: Pick<ReadOptions, 'forRequest'> = {},
+  ): Promise<unknown> {
+    const lane: CallLane = forRequest ? 'requests' : 'following';
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
-      const refusal = this.#refusal(method);
+      const refusal = this.#refusal(method, lane);
       if (refusal !== undefined) return reject(refusal);
-      this.#queue.push(createCall(this.#nextId++, { method, params, signal }, { resolve, reject }));
+      this.#queue.push(createCall(this.#nextId++, { method, params, lane, signal }, { resolve, reject }));
       this.#flushSoon();
     });
   }
@@ -113,12 +148,12 @@ export class Upstream {
     this.#transport.close();
   }
 
-  #refusal(method: string): SourceError | undefined {
+  #refusal(method: string, lane: CallLane): SourceError | undefined {
     if (this.#closed) return this.#error('unreachable', 'closed');
     if (!this.supports(method)) return this.#error('unsupported', `does not offer ${method}`);
     const pause = this.#pausedUntil - this.#clock.now();
     if (pause > 0) return this.#error('rateLimited', 'pauses for its rate limit', pause);
-    return this.#queue.full ? this.#error('busy', 'too many calls wait already') : undefined;
+    return this.#queue.isFull(lane) ? this.#error('busy', 'too many calls wait already') : undefined;
   }
 
   #flushSoon(): void {
@@ -127,12 +162,19 @@ export class Upstream {
     // After the promises of this turn have run: what they ask for goes along.
     setImmediate(() => {
       this.#flushing = false;
-      while (this.#aborts.size < this.#options.maxInFlight) {
-        const calls = this.#queue.take({ calls: this.#batchCalls, bytes: this.#options.maxBatchBytes });
-        if (calls.length === 0) return;
-        void this.#send(calls);
-      }
+      for (let calls = this.#next(); calls.length > 0; calls = this.#next()) void this.#send(calls);
     });
+  }
+
+  /** What is sent next: for following first, and for requests only while something is left for following. */
+  #next(): readonly Call[] {
+    const { maxInFlight, maxBatchBytes: bytes } = this.#options;
+    const free = maxInFlight - this.#aborts.size;
+    if (free <= 0) return [];
+    const max = { calls: this.batchCalls, bytes };
+    const following = this.#queue.take('following', max);
+    if (following.length > 0 || free <= Math.floor(maxInFlight * KEPT_FOR_FOLLOWING)) return following;
+    return this.#queue.take('requests', max);
   }
 
   async #send(calls: readonly Call[]): Promise<void> {
@@ -208,7 +250,8 @@ export class Upstream {
     if (calls.length > 1 && (code === 'refused' || code === 'unsupported')) {
       // One that is known to take batches, or says so, found this one too long. Any other takes none.
       const size = this.#batchWorks || TOO_LONG.test(failure.message) ? half : 1;
-      this.#batchCalls = Math.min(this.#batchCalls, size);
+      this.#batchCalls = Math.min(this.batchCalls, size);
+      this.giveUpOn(BATCHES);
       this.#queue.regroup(calls, this.#batchCalls);
       return;
     }
@@ -216,7 +259,7 @@ export class Upstream {
   }
 
   #reject(call: Call, failure: SourceError): void {
-    if (failure.type.code === 'unsupported') this.#unsupported.add(call.method);
+    if (failure.type.code === 'unsupported') this.giveUpOn(call.method);
     call.reject(failure);
     if (failure.type.code === 'rateLimited') this.#pause(failure);
   }

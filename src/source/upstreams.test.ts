@@ -160,4 +160,30 @@ describe('Upstreams', () => {
     pool.sawHead(second, 100);
     expect(pool.status().map(({ lag }) => lag)).toEqual([10, 0]);
   });
+
+  it('does not let what follows the chain wait in the line of requests, but the other way round', async () => {
+    const only = await scripted();
+    const { pool, events } = makePool([only], {}, { maxBatchCalls: 1 });
+    const [asked, followed, joined] = await Promise.all([
+      pool.request('echo', ['a'], { forRequest: true }),
+      pool.request('echo', ['a']),
+      pool.request('echo', ['a'], { forRequest: true }),
+    ]);
+    expect([asked.value, followed.value, joined.value]).toEqual(['a', 'a', 'a']);
+    expect(only.server.received).toHaveLength(2);
+    expect(events.filter(({ kind }) => kind === 'shared')).toHaveLength(1);
+  });
+
+  it('leaves places for what follows the chain, however many requests ask', async () => {
+    const only = await scripted('hang');
+    const { pool } = makePool([only], {}, { maxQuestions: 8 });
+    const gone = new AbortController();
+    const options = { forRequest: true, signal: gone.signal };
+    const asked = Array.from({ length: 10 }, (_, at) => rejection(pool.request('echo', [at], options)));
+    expect(await asked.at(-1)).toMatchObject({ type: { code: 'busy' } });
+    const followed = pool.request('echo', ['head'], { signal: gone.signal });
+    await only.server.arrived(2);
+    gone.abort();
+    expect(await rejection(followed)).not.toMatchObject({ type: { code: 'busy' } });
+  });
 });

@@ -19,12 +19,19 @@ export interface Question<T> {
   readonly needs?: string;
   /** Asked first while it does well. */
   readonly prefer?: string | undefined;
+  /** Nobody else is asked. */
+  readonly only?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** For a request: what follows the chain never waits for it. */
+  readonly forRequest?: boolean | undefined;
   /** False for what is slow by nature. */
   readonly hedge?: false;
   /** Fewer rounds than the pool's own. */
   readonly rounds?: number;
 }
+
+/** The part of all questions at the same time that may be for requests. */
+const SHARE_OF_REQUESTS = 3 / 4;
 
 export interface PoolModules {
   readonly clock?: Clock;
@@ -54,15 +61,24 @@ export class Upstreams {
     this.#members = new Members(parseEndpoints(urls), options, this.#clock, this.#observe);
   }
 
+  get clock(): Clock {
+    return this.#clock;
+  }
+
   get upstreams(): readonly Upstream[] {
     return this.#members.all.map(({ upstream }) => upstream);
   }
 
   /** Asks until somebody answers; fails with the most telling `SourceError`, or the signal's reason. */
   ask<T>(question: Question<T>): Promise<Answer<T>> {
-    const { key } = question;
+    const { forRequest = false, only } = question;
+    const asked = only === undefined ? question.key : `${only} ${question.key}`;
+    // A request may wait together with what follows the chain, but not the other way round.
+    const apart = forRequest && !this.#flights.has(asked);
+    const key = apart ? `request ${asked}` : asked;
+    const limit = this.#options.maxQuestions * (forRequest ? SHARE_OF_REQUESTS : 1);
     if (this.#flights.has(key)) this.#observe({ kind: 'shared' });
-    else if (this.#flights.size >= this.#options.maxQuestions) {
+    else if (this.#flights.size >= limit) {
       return Promise.reject(
         new SourceError({ code: 'busy' }, 'too many questions to upstreams at the same time'),
       );
@@ -80,7 +96,7 @@ export class Upstreams {
       ...options,
       key: `${method}${JSON.stringify(params)}`,
       needs: method,
-      run: (upstream, signal) => upstream.request(method, params, signal),
+      run: (upstream, signal) => upstream.request(method, params, signal, options),
     });
   }
 
@@ -113,17 +129,25 @@ export class Upstreams {
   async #answer<T>(question: Question<T>, asked: AbortSignal): Promise<Answer<T>> {
     if (this.#closed !== undefined) throw this.#closed;
     const { deadlineMs } = this.#options;
+    // One for all reasons to stop: a composite of signals would cost more than the question.
     const stop = new AbortController();
-    const late = new SourceError({ code: 'timeout' }, `no answer within ${deadlineMs} ms`);
-    const cancel = this.#clock.after(deadlineMs, () => stop.abort(late));
+    let late: SourceError | undefined;
+    const cancel = this.#clock.after(deadlineMs, () => {
+      late = new SourceError({ code: 'timeout' }, `no answer within ${deadlineMs} ms`);
+      stop.abort(late);
+    });
     const failures = new Map<Member, SourceError>();
+    const onAbort = (): void => stop.abort(asked.reason);
+    asked.addEventListener('abort', onAbort, { once: true });
+    if (asked.aborted) onAbort();
     this.#stops.add(stop);
     try {
-      return await this.#rounds(question, failures, AbortSignal.any([asked, stop.signal]));
+      return await this.#rounds(question, failures, stop.signal);
     } catch (error) {
-      throw error === late ? mostTelling([late, ...failures.values()]) : error;
+      throw late !== undefined && error === late ? mostTelling([late, ...failures.values()]) : error;
     } finally {
       this.#stops.delete(stop);
+      asked.removeEventListener('abort', onAbort);
       cancel();
     }
   }
@@ -211,7 +235,8 @@ export class Upstreams {
   /** The error for a question that nobody answered. */
   #verdict(question: Question<unknown>, failures: ReadonlyMap<Member, SourceError>): SourceError {
     if (failures.size > 0) return mostTelling([...failures.values()]);
-    const allowed = this.#members.all.filter(({ name }) => this.#members.trusts(name));
+    const asked = this.#members.all.filter(({ name }) => (question.only ?? name) === name);
+    const allowed = asked.filter(({ name }) => this.#members.trusts(name));
     return allowed.length === 0
       ? new SourceError({ code: 'noUpstream' }, 'every upstream is kept out for lying')
       : new SourceError({ code: 'unsupported' }, `no upstream offers ${question.needs}`);

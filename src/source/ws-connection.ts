@@ -1,3 +1,4 @@
+import type { ClientSocket } from './client-socket.ts';
 import type { SourceError } from './errors.ts';
 import { readAnswer } from './json-rpc.ts';
 
@@ -10,12 +11,13 @@ export interface Exchange {
 }
 
 export interface Connection {
-  readonly socket: WebSocket;
+  readonly socket: ClientSocket;
   readonly exchanges: Map<number, Exchange>;
   readonly subscriptions: Map<string, (value: unknown) => void>;
   readonly onClose: Set<(error: SourceError) => void>;
-  /** Frames received so far. */
+  /** Frames received so far, and how many of the last were garbage. */
   received: number;
+  garbage: number;
   /** Ends it now: a dead peer would not take part in closing it. */
   drop(error: SourceError): void;
 }

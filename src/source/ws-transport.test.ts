@@ -48,4 +48,51 @@ describe('Upstream over WebSocket', () => {
     expect(await rejection(upstream.request('echo', []))).toMatchObject({ type: { code: 'garbage' } });
     upstream.close();
   });
+
+  it('gives up a connection that brings nothing but garbage', async () => {
+    await using server = await startFakeServer({
+      ws: (text, socket) => {
+        if (server.sockets.length > 1) return socket.send(echo(text));
+        for (let message = 0; message < 100; message++) socket.send('garbage');
+      },
+    });
+    const upstream = makeUpstream(server.ws);
+    expect(await rejection(upstream.request('echo', []))).toMatchObject({ type: { code: 'garbage' } });
+    while (server.sockets[0]?.isOpen === true) await rejection(upstream.request('echo', []));
+    expect(await upstream.request('echo', [7])).toBe(7);
+    upstream.close();
+  });
+
+  it('leaves no connection behind whose peer does not take part in closing it', async () => {
+    const clock = new ManualClock();
+    await using server = await startFakeServer({ ws: (text, socket) => socket.send(echo(text)) });
+    for (let count = 1; count <= 3; count++) {
+      const upstream = makeUpstream(server.ws, {}, { clock });
+      expect(await upstream.request('echo', [count])).toBe(count);
+      upstream.close();
+      await clock.armed((ms) => ms === 2_000);
+      clock.advance(2_000);
+    }
+    while (server.sockets.some(({ isOpen }) => isOpen)) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  it.each([
+    ['brackets', '['.repeat(100_000)],
+    ['empty objects', `[${'{},'.repeat(20_000)}{}]`],
+  ])('does not parse many %s', async (_, answer) => {
+    await using server = await startFakeServer({ ws: (_text, socket) => socket.send(answer) });
+    const upstream = makeUpstream(server.ws, { maxResponseBytes: 200_000 });
+    const failure = (await rejection(upstream.request('echo', []))) as Error;
+    expect(failure.message).toContain('nests too deep, or holds too many values');
+    upstream.close();
+  });
+
+  it('gives up on an answer that is much larger than it takes', async () => {
+    await using server = await startFakeServer({
+      ws: (_, socket) => socket.sendBytes(Buffer.alloc(1_000_000, 0x20)),
+    });
+    const upstream = makeUpstream(server.ws, { maxResponseBytes: 100_000 });
+    expect(await rejection(upstream.request('echo', []))).toMatchObject({ type: { code: 'tooLarge' } });
+    upstream.close();
+  });
 });

@@ -1,7 +1,9 @@
+import { ClientSocket } from './client-socket.ts';
 import type { Clock } from './clock.ts';
 import type { Endpoint } from './endpoint.ts';
 import { SourceError, type SourceErrorCode } from './errors.ts';
 import { encodeCall, readAnswer, toSourceError } from './json-rpc.ts';
+import { parseJson } from './parse-json.ts';
 import type { Subscribe, Transport, TransportOptions } from './transport.ts';
 import { type Connection, deliver, type Exchange } from './ws-connection.ts';
 
@@ -11,18 +13,20 @@ export interface WsTransportOptions extends TransportOptions {
 
 /** Ids of our own subscriptions, out of the way of the caller's. */
 const FIRST_OWN_ID = 2 ** 40;
+/** A message up to this many times too large is still taken, to tell whose it is; a larger one costs the connection. */
+const MAX_EXCESS = 2;
+/** Messages in a row that are no JSON, after which the connection is given up. */
+const MAX_GARBAGE = 16;
 /** Where an answer that is too large to parse names the call it belongs to. */
 const ID_NEAR_START = /^\s*\[?\s*\{[^{}[\]]*?"id"\s*:\s*(\d+)/;
 
-/**
- * JSON-RPC over one WebSocket, opened when first needed and again after it broke. Node's own client does: it frames,
- * inflates, answers pings and stops at 128 MiB a message; it hides why a handshake failed, which reads as unreachable.
- */
+/** JSON-RPC over one WebSocket, opened when first needed and again after it broke. */
 export class WsTransport implements Transport {
   readonly #endpoint: Endpoint;
   readonly #options: WsTransportOptions;
   readonly #clock: Clock;
   #connection: Promise<Connection> | undefined;
+  #losses = 0;
   #nextId = FIRST_OWN_ID;
   #closed = false;
 
@@ -30,6 +34,10 @@ export class WsTransport implements Transport {
     this.#endpoint = endpoint;
     this.#options = options;
     this.#clock = clock;
+  }
+
+  get connection(): number {
+    return this.#losses;
   }
 
   async exchange(body: string, ids: readonly number[], signal: AbortSignal): Promise<unknown> {
@@ -51,7 +59,7 @@ export class WsTransport implements Transport {
       const onClose = (error: SourceError): void => end(() => reject(error));
       const onAbort = (): void => {
         // Not waited for: whoever stops listening does not care for the answer.
-        if (name !== undefined && connection.socket.readyState === WebSocket.OPEN) {
+        if (name !== undefined && connection.socket.isOpen) {
           connection.socket.send(encodeCall(this.#nextId++, 'eth_unsubscribe', [name]));
         }
         end(resolve);
@@ -83,12 +91,17 @@ export class WsTransport implements Transport {
       ({ drop }) => drop(this.#error('unreachable', 'dropped to connect again')),
       () => {},
     );
-    this.#connection = undefined;
+    this.#forget();
   }
 
   close(): void {
     this.#closed = true;
     this.reset();
+  }
+
+  #forget(): void {
+    this.#connection = undefined;
+    this.#losses += 1;
   }
 
   #connect(signal: AbortSignal): Promise<Connection> {
@@ -108,20 +121,22 @@ export class WsTransport implements Transport {
   }
 
   #open(): Promise<Connection> {
-    const { url, headers } = this.#endpoint;
-    const socket = new WebSocket(url, { headers });
-    socket.binaryType = 'arraybuffer';
+    const socket = new ClientSocket(this.#endpoint, MAX_EXCESS * this.#options.maxResponseBytes, this.#clock);
     const opening = new Promise<Connection>((resolve, reject) => {
+      let isLost = false;
       const lost = (error: SourceError): void => {
+        isLost = true;
         cancel();
-        if (this.#connection === opening) this.#connection = undefined;
+        if (this.#connection === opening) this.#forget();
         reject(error);
         for (const exchange of new Set(connection.exchanges.values())) exchange.reject(error);
         for (const tell of [...connection.onClose]) tell(error);
       };
       const drop = (error: SourceError): void => {
         lost(error);
-        socket.close();
+        // Who says what nobody can read is not waited for.
+        if (error.type.code === 'garbage') socket.terminate();
+        else socket.close();
       };
       const cancel = this.#clock.after(this.#options.connectTimeoutMs, () => {
         drop(this.#error('timeout', 'no WebSocket handshake in time'));
@@ -132,16 +147,19 @@ export class WsTransport implements Transport {
         subscriptions: new Map(),
         onClose: new Set(),
         received: 0,
+        garbage: 0,
         drop,
       };
-      socket.addEventListener('open', () => {
+      socket.onOpen(() => {
         cancel();
         resolve(connection);
       });
-      socket.addEventListener('message', ({ data }) => this.#receive(connection, data as unknown));
-      // The 'error' before it says nothing at all.
-      socket.addEventListener('close', ({ code }) => {
-        lost(this.#error('unreachable', `no WebSocket connection (${code})`));
+      socket.onMessage((data) => {
+        if (!isLost) this.#receive(connection, data.toString('utf8'));
+      });
+      socket.onClose((reason, isTooLarge) => {
+        if (isTooLarge) this.#failTooLarge(connection);
+        lost(this.#error('unreachable', reason));
       });
     });
     return opening;
@@ -173,7 +191,7 @@ export class WsTransport implements Transport {
       resolve: (json) => end(() => call.resolve(json)),
       reject: (error) => end(() => call.reject(error)),
     };
-    if (connection.socket.readyState !== WebSocket.OPEN) {
+    if (!connection.socket.isOpen) {
       exchange.reject(this.#error('unreachable', 'the connection was lost'));
       return;
     }
@@ -182,25 +200,38 @@ export class WsTransport implements Transport {
     connection.socket.send(body);
   }
 
-  #receive(connection: Connection, data: unknown): void {
+  #receive(connection: Connection, text: string): void {
     connection.received += 1;
-    const text = typeof data === 'string' ? data : Buffer.from(data as ArrayBuffer).toString('utf8');
     if (text.length > this.#options.maxResponseBytes) {
       const id = Number(ID_NEAR_START.exec(text.slice(0, 256))?.[1]);
       const what = `an answer of more than ${this.#options.maxResponseBytes} bytes`;
       connection.exchanges.get(id)?.reject(this.#error('tooLarge', what));
       return;
     }
-    let json: unknown;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      // It belongs to no call, so no call on this connection can be trusted to get its own.
-      const garbage = this.#error('garbage', `not JSON: ${text.slice(0, 80)}`);
-      for (const exchange of new Set(connection.exchanges.values())) exchange.reject(garbage);
+    const parsed = parseJson(text, this.#options.maxResponseBytes);
+    if ('value' in parsed) {
+      connection.garbage = 0;
+      deliver(connection, parsed.value);
       return;
     }
-    deliver(connection, json);
+    // It belongs to no call, so no call on this connection can be trusted to get its own.
+    const garbage = this.#error('garbage', `${parsed.refusal}: ${text.slice(0, 80)}`);
+    for (const exchange of new Set(connection.exchanges.values())) exchange.reject(garbage);
+    connection.garbage += 1;
+    if (connection.garbage >= MAX_GARBAGE) connection.drop(garbage);
+  }
+
+  /** An answer was too large even to be looked at: whose it was is only known where nothing else waits. */
+  #failTooLarge({ exchanges }: Connection): void {
+    const waiting = new Set(exchanges.values());
+    const tooLarge = this.#error(
+      'tooLarge',
+      `an answer of more than ${this.#options.maxResponseBytes} bytes`,
+    );
+    for (const exchange of waiting) {
+      // A batch goes out again in parts, which harms nobody; a single call may be asked again.
+      if (waiting.size === 1 || exchange.ids.length > 1) exchange.reject(tooLarge);
+    }
   }
 
   #error(code: SourceErrorCode, what: string): SourceError {

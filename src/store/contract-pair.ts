@@ -8,6 +8,7 @@ import {
   codeOf,
   makeChain,
   randomContent,
+  refOf,
   topic,
   word,
 } from './contract-chain.ts';
@@ -29,13 +30,13 @@ export class StorePair {
     this.#random = random;
   }
 
-  /** Begins with genesis and the whole state, or somewhere with none of it. */
+  /** Begins with genesis and the whole state, or somewhere with none of it; refused over history. */
   async start(): Promise<void> {
     const random = this.#random;
     const anchor = random(2) === 0 ? 0 : random(700);
-    this.#chain = makeChain(undefined, this.#contents(anchor + 1));
-    const partial = anchor > 0 || random(4) === 0;
-    await this.#both((store) => store.append(this.#chain.slice(anchor), { partial }));
+    const chain = makeChain(undefined, this.#contents(anchor + 1));
+    const options = { anew: true, partial: anchor > 0 || random(4) === 0 };
+    if (await this.#both((store) => store.append(chain.slice(anchor), options))) this.#chain = chain;
   }
 
   /** Changes both stores in some way. */
@@ -44,7 +45,7 @@ export class StorePair {
     const marks = await this.#model.marks();
     if (marks === undefined) throw new Error('the model is empty');
     const { lowest, anchor, head } = marks;
-    switch (random(8)) {
+    switch (random(9)) {
       case 0: {
         const number = Math.max(0, head.number - random(12));
         if (await this.#both((store) => store.revertTo(number))) this.#chain.length = number + 1;
@@ -74,9 +75,14 @@ export class StorePair {
         return;
       }
       case 6: {
-        if (random(6) > 0) return;
-        await this.#both((store) => store.reset());
-        await this.start();
+        if (random(6) === 0) await this.start();
+        return;
+      }
+      case 7: {
+        const finalized = this.#chain[Math.max(0, head.number - random(40))] as Outcome;
+        const safe = this.#chain[Math.max(0, head.number - random(20))] as Outcome;
+        const moved = { safe: refOf(safe), ...(random(2) === 0 && { finalized: refOf(finalized) }) };
+        await this.#both((store) => store.mark(moved));
         return;
       }
       default:

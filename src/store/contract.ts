@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
@@ -11,6 +12,7 @@ import {
   topic,
   word,
 } from './contract-chain.ts';
+import { describeFinalityContract } from './contract-finality.ts';
 import { describeHistoryContract } from './contract-history.ts';
 import { bytes, describeChain, describeLogs, plain, readAll } from './contract-observe.ts';
 import { describePartialContract } from './contract-partial.ts';
@@ -276,6 +278,35 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
       expect((await readAll(store.findLogs({ addresses: [address(7)], topics: [] }, 0, 45))).length).toBe(46);
     });
 
+    it.each([
+      // None of the logs has a second topic, which only their bodies tell.
+      ['one address', { addresses: [address(7)], topics: [[], []] }],
+      ['alternatives', { addresses: [address(7), address(8)], topics: [[topic(1), topic(2)], []] }],
+      ['any address', { addresses: [], topics: [[], []] }],
+    ])('gives others their turn and can be stopped while nothing matches: %s', async (_, query) => {
+      const logs = Array.from({ length: 40 }, (_other, index) => log(7 + (index % 2), [topic(1)]));
+      await grow(Array.from({ length: 300 }, () => ({ logs })));
+      let checkpoints = 0;
+      let turns = 0;
+      const progress = { done: false };
+      const others = (async (): Promise<void> => {
+        for (; !progress.done; turns++) await nextTurn();
+      })();
+      const count = (): void => {
+        checkpoints++;
+      };
+      expect(await readAll(store.findLogs(query, 0, 299, count))).toEqual([]);
+      progress.done = true;
+      await others;
+      expect(checkpoints).toBeGreaterThan(1);
+      expect(turns).toBeGreaterThanOrEqual(checkpoints);
+      const stop = (): void => {
+        if (--checkpoints === 0) throw new Error('stopped');
+      };
+      checkpoints = 2;
+      await expect(readAll(store.findLogs(query, 0, 299, stop))).rejects.toThrow('stopped');
+    });
+
     it('has the same content after it was closed and opened', async () => {
       if (subject.reopen === undefined) return;
       const random = createRandom(1);
@@ -290,6 +321,7 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
     describeRandomContract(open);
     describePartialContract(open);
     describeHistoryContract(open);
+    describeFinalityContract(open);
   });
 }
 

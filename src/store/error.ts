@@ -1,6 +1,6 @@
-/** Why a store refused. `conflict` and `outOfRange` are answers; `full`, `schema` and `corrupt` need an operator. */
+/** Why a store refused. `conflict` and `outOfRange` are answers; all others but `reorganised` need an operator. */
 export type StoreErrorCode =
-  /** A block does not link to the chain, a mark is not canonical, or the anchor is another block. */
+  /** A block does not link to the chain, a mark is not canonical or goes back, or the anchor is another block. */
   | 'conflict'
   /** A block, range or depth that this store does not hold. */
   | 'outOfRange'
@@ -10,6 +10,10 @@ export type StoreErrorCode =
   | 'full'
   /** Opened for reading only. */
   | 'readOnly'
+  /** Another process has the right to write. */
+  | 'inUse'
+  /** The disk refuses: it is full, read-only or broken. May work again later. */
+  | 'unwritable'
   /** Written by another version of this program, in another form. */
   | 'schema'
   /** Stored rows contradict each other. */
@@ -23,4 +27,9 @@ export class StoreError extends Error {
     super(message, options);
     this.code = code;
   }
+}
+
+/** Whether a change failed for want of room or of a disk that can be written, and may succeed later. */
+export function isUnwritable(error: unknown): boolean {
+  return error instanceof StoreError && (error.code === 'full' || error.code === 'unwritable');
 }

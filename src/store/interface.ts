@@ -4,14 +4,14 @@ import type { Receipt } from '../chain/receipt.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 
-/** The named blocks of the chain: lowest ≤ anchor ≤ head. */
+/** The named blocks of the chain: lowest ≤ anchor ≤ head, and finalized ≤ safe ≤ head. */
 export interface Marks {
   /** The first block that is held: its bytes, receipts and logs. */
   readonly lowest: BlockRef;
   /** The first block whose state can be read. */
   readonly anchor: BlockRef;
   readonly head: BlockRef;
-  /** Both as they were last marked; undefined before that, and once they are below the lowest block. */
+  /** Both undefined before they are marked, and once they are below the lowest block. */
   readonly safe: BlockRef | undefined;
   readonly finalized: BlockRef | undefined;
 }
@@ -27,8 +27,13 @@ export interface AppendOptions {
   readonly onto?: number;
   /** As `pin` writes them, together with the blocks that needed them. */
   readonly pins?: readonly Pin[];
-  /** Looked at for the first block of an empty store only: its diff is not the whole state. */
+  /** Looked at for the first block of a chain only: its diff is not the whole state. */
   readonly partial?: boolean;
+  /**
+   * Forgets the whole chain first, pins and marks included, but no texts: the first block is a new anchor. Refused
+   * with `conflict` where history was prepended, which nothing can bring back as cheaply as it goes.
+   */
+  readonly anew?: boolean;
 }
 
 /** What eth_getLogs asks for: an empty list at a position means anything. Values are alternatives. */
@@ -87,8 +92,8 @@ export interface Store {
    */
   pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void>;
   /**
-   * Takes off every block above `number`; refuses what is deeper than the undo window or below the anchor. Marks
-   * above the new head move down to it.
+   * Takes off every block above `number`; refuses what is deeper than the undo window, below the anchor or below
+   * `finalized`. `safe` moves down to the new head if it is above it.
    */
   revertTo(number: number): Promise<void>;
   /**
@@ -97,9 +102,10 @@ export interface Store {
    * are left: call again. Answers at and above the anchor stay the same. Refuses what is within the undo window.
    */
   prune(below: number, limit: number): Promise<boolean>;
-  /** Forgets the whole chain, pins and marks included, but no texts; the next block appended is a new anchor. */
-  reset(): Promise<void>;
-  /** Moves `safe` and `finalized`; each must be a canonical block. */
+  /**
+   * Moves `safe` and `finalized` up: each must be a canonical block, and none goes back, which is a `conflict`. What is
+   * final is safe, so `finalized` takes `safe` along.
+   */
   mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void>;
   marks(): Awaitable<Marks | undefined>;
 
@@ -116,9 +122,10 @@ export interface Store {
   /**
    * Matching logs of the canonical blocks `from`..`to`, ascending; stops reading when the caller stops iterating.
    * Throws `outOfRange` for blocks that are not held (any more), and `reorganised` when block `to` is taken off
-   * meanwhile: one answer never mixes two forks.
+   * meanwhile: one answer never mixes two forks. Gives others on the thread their turn every few milliseconds, whether
+   * anything matches or not, and asks `checkpoint` each time: what that throws ends the search.
    */
-  findLogs(query: LogQuery, from: number, to: number): AsyncIterable<LogMatch>;
+  findLogs(query: LogQuery, from: number, to: number, checkpoint?: () => void): AsyncIterable<LogMatch>;
 
   /**
    * The values of `keys` as of block `number`, in order. `undefined` is "not known here" and only occurs in a partial

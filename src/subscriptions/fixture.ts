@@ -104,11 +104,11 @@ export function confirmed(block: MadeBlock, diff: StateDiff = NO_CHANGES): Confi
   return { number, hash, outcome: outcomeOf(block, block.transactions, diff) };
 }
 
-export function removed(block: MadeBlock): RemovedBlock {
-  const { number, hash, timestamp } = block;
+export function removed(block: MadeBlock, diff: StateDiff = NO_CHANGES): RemovedBlock {
+  const { number, hash, parentHash, timestamp } = block;
   const { logs, receipts } = outcomeOf(block);
   const transactionHashes = new Map(receipts.map((receipt, index) => [index, receipt.transactionHash]));
-  return { number, hash, timestamp, logs, transactionHashes };
+  return { number, hash, parentHash, timestamp, logs, transactionHashes, diff };
 }
 
 /** The logs of a confirmed block as eth_getLogs gives them. */

@@ -31,8 +31,8 @@ export const DISCONTINUED: CloseReason = {
 
 /** Confirmed logs as requests see them, which is never older than what subscribers have been told. */
 export interface History {
-  /** Matching logs of confirmed blocks, ascending; fails with a `HeadError` as eth_getLogs does. */
-  logs(query: LogQuery, from: number, to: number): AsyncIterable<FoundLogs>;
+  /** Matching logs of confirmed blocks, ascending; fails with a `HeadError` as eth_getLogs does, or as `checkpoint` does. */
+  logs(query: LogQuery, from: number, to: number, checkpoint: () => void): AsyncIterable<FoundLogs>;
   isCanonical(ref: BlockRef): Awaitable<boolean>;
 }
 
@@ -50,3 +50,6 @@ export interface CurrentState {
   /** 32 bytes. */
   storageAt(address: Hex, slot: Hex): Awaitable<Hex>;
 }
+
+/** Reads the state that `pending` has now; it stays as it is until all is read. */
+export type ReadState = <T>(read: (state: CurrentState) => Promise<T>) => Promise<T>;

@@ -75,8 +75,8 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
       ...{
         undoWindow: 16,
         resumeBlocks: 2,
+        resumeReaders: 2,
         resumeWaitMs: 1_000,
-        maxRememberedChanges: 10,
         maxWaitingEvents: 2,
       },
       ...{ maxPerConnection: 8, maxSubscriptions: 100, ...options },
@@ -93,7 +93,7 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
             })),
           ),
       },
-      currentState,
+      readState: async (read) => read(await currentState()),
       metrics: new StreamMetrics(new Registry()),
       onFault: vi.fn<(error: unknown) => void>(),
     },
@@ -176,7 +176,11 @@ it('stateChanges: what changed of watched accounts, once; what holds now when it
   await vi.waitFor(() => expect(one.take()).toEqual([now]));
 
   const other = makeBlock(GENESIS, [1], 'other');
-  streams.publish({ kind: 'confirmed', removed: [removed(next), removed(block)], added: [confirmed(other)] });
+  streams.publish({
+    kind: 'confirmed',
+    removed: [removed(next), removed(block, changes(ONE, 7))],
+    added: [confirmed(other)],
+  });
   await vi.waitFor(() => expect(one.take()).toEqual([now]));
 });
 
@@ -230,18 +234,37 @@ it('stateChanges: tells with the next event what could not be read, and closes w
   expect(one.closedWith).toBe(4009);
 });
 
-it('stateChanges: closes rather than to leave out what it could not remember', () => {
-  const { streams, subscribe } = start(undefined, { maxRememberedChanges: 1 });
-  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+it('stateChanges: tells of what earlier blocks had changed, also those before the subscription', async () => {
+  const { streams, subscribe } = start(() => empty(9));
   const block = makeBlock(GENESIS, [1]);
-  streams.publish(sealed(block, changes(ONE, 1)));
-  expect(one.closedWith).toBeUndefined();
+  streams.publish(sealed(block, changes(ONE, 7)));
+  const other = subscribe({ kind: 'stateChanges', addresses: [TWO] });
+  const next = makeBlock(block, [2]);
+  streams.publish(sealed(next, changes(ONE, 8)));
+  const one = subscribe({ kind: 'stateChanges', addresses: [ONE] });
   streams.publish({
     kind: 'confirmed',
-    removed: [removed(block)],
+    removed: [removed(next, changes(ONE, 8)), removed(block, changes(ONE, 7))],
+    added: [confirmed(makeBlock(GENESIS, [1], 'other'))],
+  });
+  const now = { address: ONE, nonce: 0, balance: '0x0', storage: { [slot(1)]: slot(9) } };
+  await vi.waitFor(() => expect(one.take()).toEqual([now]));
+  expect(other.take()).toEqual([]);
+});
+
+it('stateChanges: closes rather than to leave out slots that came back and that nobody can name', () => {
+  const { streams, subscribe } = start();
+  const [one, two] = [ONE, TWO].map((address) => subscribe({ kind: 'stateChanges', addresses: [address] }));
+  const block = makeBlock(GENESIS, [1]);
+  const wiping = { ...NO_CHANGES, wiped: [fromHex(ONE)] };
+  streams.publish(sealed(block, wiping));
+  expect(one?.take()).toEqual([{ address: ONE, wiped: true, storage: {} }]);
+  streams.publish({
+    kind: 'confirmed',
+    removed: [removed(block, wiping)],
     added: [confirmed(makeBlock(GENESIS, [2]))],
   });
-  expect(one.closedWith).toBe(4009);
+  expect([one?.closedWith, two?.closedWith]).toEqual([4009, undefined]);
 });
 
 it('closes subscribers when the feed has a gap, and begins anew with the next block', () => {

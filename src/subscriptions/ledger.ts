@@ -141,8 +141,8 @@ export class Ledger {
   }
 
   #confirm(removed: readonly RemovedBlock[], added: readonly ConfirmedBlock[]): LedgerStep {
-    const [first, last] = [removed[0] ?? added[0], added.at(-1)];
-    if (first === undefined || last === undefined) throw new FeedGapError('no block was added');
+    const [first, last] = [removed[0] ?? added[0], added.at(-1) ?? parentOf(removed.at(-1))];
+    if (first === undefined || last === undefined) throw new FeedGapError('no block was added or removed');
     const tip = this.#tip;
     if (tip !== undefined) {
       const continues = removed.length > 0 ? first.hash === tip.hash : first.number === tip.number + 1;
@@ -153,6 +153,7 @@ export class Ledger {
     }
     this.#isJoining = false;
     if (removed.length > 0) this.#lineage++;
+    this.#tip = last;
     const step = this.#moved(removed, added);
     this.#told = this.#told.filter(({ number }) => number > last.number);
     return step;
@@ -169,7 +170,6 @@ export class Ledger {
     const confirmed: readonly Layer[] = added.map((block) =>
       layer(new ConfirmedLogs(block), block.hash, true),
     );
-    this.#tip = added.at(-1) ?? this.#tip;
     const stands = this.#tip === undefined ? [] : standingOn(this.#told, this.#tip);
     const preconfirmed = stands.map((block) => layer(block, block.hashSoFar, false));
     const [gone, come] = this.#compare(old, [...confirmed, ...preconfirmed], removed.length === 0);
@@ -267,6 +267,10 @@ export class Ledger {
       ...step,
     };
   }
+}
+
+function parentOf(block: RemovedBlock | undefined): BlockRef | undefined {
+  return block && { number: block.number - 1, hash: block.parentHash };
 }
 
 function layer(block: BlockLogs, hash: Hex, isConfirmed: boolean): Layer {

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { BlockRef } from '../chain/outcome.ts';
 import { HeadError } from '../head/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
+import { News } from '../primitives/news.ts';
 import { createMatcher, type LogMatcher } from '../store/match.ts';
 import { FilterIndex } from './filter-index.ts';
 import { DISCONTINUED, type History, type Sink } from './interface.ts';
@@ -10,10 +11,13 @@ import { type LogMessage, messagesOf } from './log-message.ts';
 import type { LogChange } from './log-run.ts';
 import { notification } from './notification.ts';
 import type { LogPlace, LogRequest } from './request.ts';
+import { Turns } from './turns.ts';
 
 export interface LogStreamsOptions {
   /** Blocks of history read at a time. */
   readonly resumeBlocks: number;
+  /** Subscriptions that read history at the same time; each holds a block of it. */
+  readonly resumeReaders: number;
   /** How long a reader of history waits for the feed to tell of what the store has already. */
   readonly resumeWaitMs: number;
 }
@@ -43,11 +47,13 @@ export class LogStreams {
   readonly #modules: LogStreamsModules;
   readonly #live = { logs: new FilterIndex<LogStream>(), pendingLogs: new FilterIndex<LogStream>() };
   readonly #reading = new Set<LogStream>();
-  #nextEvent = Promise.withResolvers<void>();
+  readonly #turns: Turns;
+  readonly #events = new News();
 
   constructor(options: LogStreamsOptions, modules: LogStreamsModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#turns = new Turns(options.resumeReaders);
   }
 
   /** Begins a subscription; what it gives back ends it. */
@@ -70,8 +76,7 @@ export class LogStreams {
     if (lowest !== undefined) for (const stream of this.#reading) takeBack(stream, confirmed, lowest.number);
     this.#tell(this.#live.logs, confirmed);
     this.#tell(this.#live.pendingLogs, pending);
-    this.#nextEvent.resolve();
-    this.#nextEvent = Promise.withResolvers<void>();
+    this.#events.tell();
   }
 
   #tell(index: FilterIndex<LogStream>, change: LogChange): void {
@@ -113,7 +118,9 @@ export class LogStreams {
         const { tip, lineage } = ledger;
         if (tip === undefined) return stream.sink.close(DISCONTINUED);
         if (stream.next.block > tip.number) return this.#goLive(stream);
-        const isRead = await this.#read(stream, tip, lineage);
+        // Waited for without a turn and without a block in hand: the client may never read.
+        await stream.sink.drained();
+        const isRead = await this.#turns.take(() => this.#read(stream, tip, lineage));
         // The store has left the chain that subscribers know: the feed is about to say so.
         if (!isRead && ledger.lineage === lineage && !(await this.#moves())) {
           return stream.sink.close(DISCONTINUED);
@@ -127,27 +134,33 @@ export class LogStreams {
     }
   }
 
-  /** Sends the next blocks of history on the way to `tip`; false when they may not be of its chain. */
+  /**
+   * Sends the next blocks of history on the way to `tip`, until the client has enough to read for now; false when they
+   * may not be of its chain.
+   */
   async #read(stream: LogStream, tip: BlockRef, lineage: number): Promise<boolean> {
     const { ledger, history } = this.#modules;
     const { id, sink, request } = stream;
     const to = Math.min(stream.next.block + this.#options.resumeBlocks - 1, tip.number);
     const isCurrent = (): boolean => !stream.isClosed && ledger.lineage === lineage;
+    // Others must have theirs between two turns; and one of this client's may have filled it meanwhile.
+    await setImmediate();
+    if (sink.isFull || !isCurrent()) return isCurrent();
+    // Also while nothing matches: what nobody waits for is not read on.
+    const checkpoint = (): void => {
+      if (!isCurrent()) throw new HeadError({ code: 'REORGANISED' });
+    };
     try {
-      for await (const { block, indexes } of history.logs(request.query, stream.next.block, to)) {
+      for await (const { block, indexes } of history.logs(request.query, stream.next.block, to, checkpoint)) {
         if (!(await history.isCanonical(tip)) || !isCurrent()) return false;
         const { number } = block.logs;
         for (const index of indexes) {
           if (isBefore(number, index, stream.next)) continue;
           sink.send(notification(id, block.log(index)));
           stream.next = { block: number, index: index + 1 };
-          if (!sink.isFull) continue;
-          await sink.drained();
-          if (!isCurrent()) return false;
+          if (sink.isFull) return true;
         }
       }
-      // Long history with few matches must leave others their turn.
-      await setImmediate();
       if (!(await history.isCanonical(tip)) || !isCurrent()) return false;
     } catch (error) {
       if (error instanceof HeadError && error.type.code === 'REORGANISED') return false;
@@ -158,11 +171,8 @@ export class LogStreams {
   }
 
   /** Whether the feed goes on within the time. */
-  async #moves(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), this.#options.resumeWaitMs);
-    const moved = this.#nextEvent.promise.then(() => true);
-    return Promise.race([moved, promise]).finally(() => clearTimeout(timer));
+  #moves(): Promise<boolean> {
+    return this.#events.after(this.#events.count, this.#options.resumeWaitMs);
   }
 }
 

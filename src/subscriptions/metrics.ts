@@ -62,7 +62,7 @@ export class StreamMetrics {
     this.#open.set(kind, (this.#open.get(kind) ?? 0) + change);
   }
 
-  closed(reason: CloseReason['name'] | 'client' | 'silent' | 'protocol'): void {
+  closed(reason: CloseReason['name'] | 'client' | 'silent' | 'memory' | 'protocol'): void {
     this.#closed.inc({ reason });
   }
 }

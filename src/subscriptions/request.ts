@@ -49,6 +49,29 @@ export const SUBSCRIPTION_KINDS = [
   'stateChanges',
 ] as const satisfies readonly SubscriptionKind[];
 
+/** What a subscription costs, and each address or topic that it asks for, measured. */
+const SUBSCRIPTION_BYTES = 1_024;
+const VALUE_BYTES = 384;
+
+/** What the filter of a subscription takes up in memory, roughly. */
+export function filterBytes(request: SubscriptionRequest): number {
+  return SUBSCRIPTION_BYTES + VALUE_BYTES * valuesOf(request);
+}
+
+function valuesOf(request: SubscriptionRequest): number {
+  switch (request.kind) {
+    case 'logs':
+    case 'pendingLogs':
+      return [request.query.addresses, ...request.query.topics].reduce((sum, { length }) => sum + length, 0);
+    case 'stateChanges':
+      return request.addresses.length;
+    case 'newHeads':
+    case 'newFlashblocks':
+    case 'newFlashblockTransactions':
+      return 0;
+  }
+}
+
 const OPTIONS = 'invalid argument 1';
 const MAX_SHOWN = 64;
 

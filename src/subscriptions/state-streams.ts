@@ -1,21 +1,18 @@
 import type { StateDiff } from '../chain/diff.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
-import { type CurrentState, DISCONTINUED, type Sink } from './interface.ts';
+import { type CurrentState, DISCONTINUED, type ReadState, type Sink } from './interface.ts';
 import type { LedgerStep } from './ledger.ts';
 import { SharedNotification } from './notification.ts';
 import type { StateRequest } from './request.ts';
 import { type AccountChange, changesIn, renderChange } from './state-change.ts';
 
 export interface StateStreamsOptions {
-  readonly undoWindow: number;
-  /** Changed accounts and slots of confirmed blocks that are remembered, in case the blocks are taken off. */
-  readonly maxRememberedChanges: number;
   /** Events that may wait while state is read. */
   readonly maxWaitingEvents: number;
 }
 
 export interface StateStreamsModules {
-  readonly currentState: () => Awaitable<CurrentState>;
+  readonly readState: ReadState;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -34,9 +31,6 @@ export class StateStreams {
   readonly #options: StateStreamsOptions;
   readonly #modules: StateStreamsModules;
   readonly #byAddress = new Map<Hex, Set<StateStream>>();
-  /** What watched accounts changed in confirmed blocks; undefined where that was too much to remember. */
-  readonly #told = new Map<number, Changes | undefined>();
-  #remembered = 0;
   /** What could not be read, since blocks below were being taken off: it is told with the next event. */
   #unread: Changes = new Map();
   #failedReads = 0;
@@ -67,8 +61,6 @@ export class StateStreams {
 
   /** Nothing that was told before can be taken back any more. */
   forget(): void {
-    this.#told.clear();
-    this.#remembered = 0;
     this.#unread = new Map();
     this.#failedReads = 0;
   }
@@ -79,20 +71,14 @@ export class StateStreams {
       this.forget();
       return;
     }
-    const gone = dropped.map(({ outcome }) => this.#changes(outcome.diff));
-    for (const { number } of removed) {
-      if (this.#told.has(number) && this.#told.get(number) === undefined) {
-        this.#discontinue();
-        return;
-      }
-      gone.push(this.#told.get(number) ?? new Map());
-      this.#release(number);
-    }
+    const gone = [...dropped.map(({ outcome }) => outcome.diff), ...removed.map(({ diff }) => diff)].map(
+      (diff) => this.#changes(diff),
+    );
+    // Which slots an account has got back with its storage is nothing that anybody here could name.
+    for (const address of wipedIn(gone)) this.#discontinue(this.#byAddress.get(address));
     const come: Changes[] = [];
     for (const { block, wasPreconfirmed } of added) {
-      const changes = this.#changes(block.outcome.diff);
-      if (!wasPreconfirmed) come.push(changes);
-      this.#remember(block.number, changes);
+      if (!wasPreconfirmed) come.push(this.#changes(block.outcome.diff));
     }
     for (const { outcome } of risen) come.push(this.#changes(outcome.diff));
     if (this.#unread.size === 0 && [...gone, ...come].every(({ size }) => size === 0)) return;
@@ -106,19 +92,21 @@ export class StateStreams {
   #tell(gone: readonly Changes[], come: readonly Changes[]): Awaitable<void> {
     const touched = union([this.#unread, ...gone]);
     if (touched.size === 0) return this.#tellAll(come);
-    return this.#read(touched).then(
-      (now) => {
-        this.#unread = new Map();
-        this.#failedReads = 0;
-        this.#tellAll([now, ...come]);
-      },
-      (error: unknown) => {
-        this.#failedReads++;
-        if (this.#failedReads > MAX_FAILED_READS) throw error;
-        this.#unread = touched;
-        this.#tellAll(come);
-      },
-    );
+    return this.#modules
+      .readState((state) => readAgain(state, touched))
+      .then(
+        (now) => {
+          this.#unread = new Map();
+          this.#failedReads = 0;
+          this.#tellAll([now, ...come]);
+        },
+        (error: unknown) => {
+          this.#failedReads++;
+          if (this.#failedReads > MAX_FAILED_READS) throw error;
+          this.#unread = touched;
+          this.#tellAll(come);
+        },
+      );
   }
 
   #tellAll(all: readonly Changes[]): void {
@@ -132,28 +120,10 @@ export class StateStreams {
     }
   }
 
-  /** What holds now of all that was touched. */
-  async #read(touched: Changes): Promise<Changes> {
-    const state = await this.#modules.currentState();
-    const now = new Map<Hex, AccountChange>();
-    for (const [address, { account, slots }] of touched) {
-      const values = [...slots.keys()].map(
-        async (slot) => [slot, await state.storageAt(address, slot)] as const,
-      );
-      // Together: a read that fails while another is waited for would end the thread.
-      const [info, ...entries] = await Promise.all([
-        account === undefined ? undefined : state.account(address),
-        ...values,
-      ]);
-      now.set(address, { account: info, isWiped: false, slots: new Map(entries) });
-    }
-    return now;
-  }
-
   /** Does work in the order it came, at once when nothing is before it. */
   #enqueue(work: () => Awaitable<void>): void {
     if (this.#waiting >= this.#options.maxWaitingEvents) {
-      this.#discontinue();
+      this.#discontinueAll();
       return;
     }
     try {
@@ -177,40 +147,41 @@ export class StateStreams {
 
   #fail(error: unknown): void {
     this.#modules.onFault(error);
-    this.#discontinue();
+    this.#discontinueAll();
   }
 
-  #discontinue(): void {
+  #discontinueAll(): void {
     this.forget();
-    const sinks = new Set(
-      [...this.#byAddress.values()].flatMap((streams) => [...streams].map(({ sink }) => sink)),
-    );
-    for (const sink of sinks) sink.close(DISCONTINUED);
+    for (const streams of [...this.#byAddress.values()]) this.#discontinue(streams);
   }
 
-  #remember(number: number, changes: Changes): void {
-    this.#release(number - this.#options.undoWindow);
-    this.#told.set(number, changes);
-    this.#remembered += sizeOf(changes);
-    for (const [old, known] of this.#told) {
-      if (this.#remembered <= this.#options.maxRememberedChanges) return;
-      if (known === undefined) continue;
-      this.#remembered -= sizeOf(known);
-      this.#told.set(old, undefined);
-    }
-  }
-
-  #release(number: number): void {
-    const known = this.#told.get(number);
-    if (known !== undefined) this.#remembered -= sizeOf(known);
-    this.#told.delete(number);
+  #discontinue(streams: ReadonlySet<StateStream> = new Set()): void {
+    for (const sink of new Set([...streams].map((stream) => stream.sink))) sink.close(DISCONTINUED);
   }
 }
 
-function sizeOf(changes: Changes): number {
-  let size = 0;
-  for (const { slots } of changes.values()) size += 1 + slots.size;
-  return size;
+/** Accounts whose storage had vanished, and has not any more. */
+function wipedIn(all: readonly Changes[]): readonly Hex[] {
+  return all.flatMap((changes) =>
+    [...changes].filter(([, { isWiped }]) => isWiped).map(([address]) => address),
+  );
+}
+
+/** What holds now of all that was touched. */
+async function readAgain(state: CurrentState, touched: Changes): Promise<Changes> {
+  const now = new Map<Hex, AccountChange>();
+  for (const [address, { account, slots }] of touched) {
+    const values = [...slots.keys()].map(
+      async (slot) => [slot, await state.storageAt(address, slot)] as const,
+    );
+    // Together: a read that fails while another is waited for would end the thread.
+    const [info, ...entries] = await Promise.all([
+      account === undefined ? undefined : state.account(address),
+      ...values,
+    ]);
+    now.set(address, { account: info, isWiped: false, slots: new Map(entries) });
+  }
+  return now;
 }
 
 /** Everything that any of them touched, each once. */

@@ -51,7 +51,7 @@ class SlowHistory implements History {
 class Reader extends HeldLogs implements Sink {
   readonly request: LogRequest;
   isClosed = false;
-  #sent = 0;
+  #waiting = 0;
 
   constructor(request: LogRequest) {
     super();
@@ -59,17 +59,18 @@ class Reader extends HeldLogs implements Sink {
   }
 
   get isFull(): boolean {
-    return this.#sent % 3 === 0;
+    return this.#waiting >= 3;
   }
 
   send(message: Buffer): void {
-    this.#sent++;
+    this.#waiting++;
     const text = message.toString();
     this.take(text.slice(text.indexOf('"result":') + '"result":'.length, -2));
   }
 
   async drained(): Promise<void> {
     await setImmediate();
+    this.#waiting = 0;
   }
 
   close(): void {
@@ -115,17 +116,18 @@ it(`resumes exactly once, whatever happens meanwhile (seed ${seed})`, { timeout:
         const faults: unknown[] = [];
         const streams = new Streams(
           {
-            ...{ undoWindow: 16, resumeBlocks: 2, resumeWaitMs: 20_000 },
-            ...{ maxRememberedChanges: 10, maxWaitingEvents: 4, maxPerConnection: 8, maxSubscriptions: 100 },
+            ...{ undoWindow: 16, resumeBlocks: 2, resumeReaders: 2, resumeWaitMs: 20_000 },
+            ...{ maxWaitingEvents: 4, maxPerConnection: 8, maxSubscriptions: 100 },
           },
           {
             tip: world.tip,
             history: new SlowHistory(world),
             render: { header: () => '{}', transactions: () => '[]' },
-            currentState: () => ({
-              account: () => ({ nonce: '0x0', balance: '0x0' }),
-              storageAt: (_address, slot) => slot,
-            }),
+            readState: (read) =>
+              read({
+                account: () => ({ nonce: '0x0', balance: '0x0' }),
+                storageAt: (_address, slot) => slot,
+              }),
             metrics: new StreamMetrics(new Registry()),
             onFault: (error) => faults.push(error),
           },

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Options } from '../config/table.ts';
 import type { FeedEvent } from '../feed/interface.ts';
-import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { Hex } from '../primitives/hex.ts';
 import { BlockStreams } from './block-streams.ts';
-import { type CurrentState, DISCONTINUED, type History, type Render, type Sink } from './interface.ts';
+import { DISCONTINUED, type History, type ReadState, type Render, type Sink } from './interface.ts';
 import { Ledger, type LedgerOptions, type LedgerStep } from './ledger.ts';
 import { LogStreams, type LogStreamsOptions } from './log-streams.ts';
 import type { StreamMetrics } from './metrics.ts';
@@ -24,19 +24,18 @@ type TableOptions = Pick<
   | 'wsSubscriptions'
   | 'wsTotalSubscriptions'
   | 'resumeBlocks'
+  | 'resumeReaders'
   | 'resumeWaitMs'
-  | 'stateChangesKept'
   | 'stateChangesWaiting'
 >;
 
 /** Takes what streams need from the table of options. */
 export function streamsOptions(options: TableOptions): StreamsOptions {
-  const { undoWindow, resumeBlocks, resumeWaitMs } = options;
+  const { undoWindow, resumeBlocks, resumeReaders, resumeWaitMs } = options;
   return {
-    ...{ undoWindow, resumeBlocks, resumeWaitMs },
+    ...{ undoWindow, resumeBlocks, resumeReaders, resumeWaitMs },
     maxPerConnection: options.wsSubscriptions,
     maxSubscriptions: options.wsTotalSubscriptions,
-    maxRememberedChanges: options.stateChangesKept,
     maxWaitingEvents: options.stateChangesWaiting,
   };
 }
@@ -46,7 +45,7 @@ export interface StreamsModules {
   readonly tip: BlockRef | undefined;
   readonly history: History;
   readonly render: Render;
-  readonly currentState: () => Awaitable<CurrentState>;
+  readonly readState: ReadState;
   readonly metrics: StreamMetrics;
   /** Hears of what should never happen. */
   readonly onFault: (error: unknown) => void;
@@ -62,6 +61,7 @@ export class Streams implements Subscriber {
   readonly #states: StateStreams;
   readonly #sinks = new Map<Sink, number>();
   readonly #idBase = `0x${randomBytes(8).toString('hex').replace(/^0/, '1')}`;
+  /** Subscriptions, and places taken for some. */
   #count = 0;
 
   constructor(options: StreamsOptions, modules: StreamsModules) {
@@ -96,8 +96,14 @@ export class Streams implements Subscriber {
     return this.#options.maxPerConnection;
   }
 
-  get room(): number {
-    return this.#options.maxSubscriptions - this.#count;
+  takePlace(): boolean {
+    if (this.#count >= this.#options.maxSubscriptions) return false;
+    this.#count++;
+    return true;
+  }
+
+  givePlaceBack(): void {
+    this.#count--;
   }
 
   /** The same for the same place on every connection, so that connections can share messages. */
@@ -106,12 +112,11 @@ export class Streams implements Subscriber {
   }
 
   open(request: SubscriptionRequest, id: Hex, sink: Sink): () => void {
-    this.#count++;
     this.#sinks.set(sink, (this.#sinks.get(sink) ?? 0) + 1);
     this.#modules.metrics.subscribed(request.kind, 1);
     const close = this.#begin(request, id, sink);
     return () => {
-      this.#count--;
+      this.givePlaceBack();
       const left = (this.#sinks.get(sink) ?? 1) - 1;
       if (left === 0) this.#sinks.delete(sink);
       else this.#sinks.set(sink, left);

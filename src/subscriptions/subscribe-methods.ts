@@ -3,20 +3,11 @@ import type { Method, MethodContext } from '../methods/method.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import { parseQuantity } from '../primitives/parse.ts';
 import { parseRequest, SUBSCRIPTION_KINDS } from './request.ts';
-import type { SessionRequest } from './session.ts';
+import { SessionRequest } from './session.ts';
 
-/** Requests that came over a connection with subscriptions, by the signal that their methods are given. */
-const requests = new WeakMap<AbortSignal, SessionRequest>();
-
-/** Lets the methods of a request know its session. */
-export function bindRequest(signal: AbortSignal, request: SessionRequest): void {
-  requests.set(signal, request);
-}
-
-function requestOf({ signal }: MethodContext): SessionRequest {
-  const request = requests.get(signal);
-  if (request === undefined) throw new MethodError({ code: 'NO_NOTIFICATIONS' });
-  return request;
+function requestOf({ session }: MethodContext): SessionRequest {
+  if (session instanceof SessionRequest) return session;
+  throw new MethodError({ code: 'NO_NOTIFICATIONS' });
 }
 
 const idSchema = { type: 'string', pattern: '^0x[0-9a-f]+$' };
@@ -45,7 +36,7 @@ const ethSubscribe: Method = {
   handle(params, context) {
     const request = requestOf(context);
     const wanted = parseRequest(params, context, request.session.subscriber.newest);
-    return `"${request.subscribe(context.snapshot, wanted)}"`;
+    return `"${request.subscribe(context, wanted)}"`;
   },
 };
 
@@ -63,7 +54,7 @@ const ethUnsubscribe: Method = {
     const request = requestOf(context);
     const id = params[0];
     if (typeof id !== 'string') throw new InvalidParamsError('invalid argument 0: expected a string');
-    request.unsubscribe(context.snapshot, parseQuantity(id, 256, 'invalid argument 0'));
+    request.unsubscribe(context, parseQuantity(id, 256, 'invalid argument 0'));
     return 'true';
   },
 };

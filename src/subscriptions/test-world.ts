@@ -81,7 +81,8 @@ export const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('reorganise' as const),
       depth: fc.integer({ min: 1, max: 4 }),
-      blocks: fc.integer({ min: 1, max: 4 }),
+      // With none, the chain only goes back.
+      blocks: fc.integer({ min: 0, max: 4 }),
       keep,
       transactions,
     }),
@@ -94,7 +95,9 @@ export class World {
   /** As the builder has them; they may not stand any more. */
   pending: { block: MadeBlock; index: number; payload: string }[] = [];
   /** What requests are answered by; of its state, nothing is read here. */
-  readonly head = new PreconfirmedChain({ preconfirmedView: () => ({}) } as unknown as Executor);
+  readonly head = new PreconfirmedChain({
+    preconfirmedView: () => ({ release: () => {} }),
+  } as unknown as Executor);
   #payloads = 0;
 
   get tip(): MadeBlock {
@@ -103,7 +106,8 @@ export class World {
 
   run(order: Command): FeedEvent | undefined {
     const event = this.#event(order);
-    if (event !== undefined && event.kind !== 'confirmed' && event.kind !== 'marked') this.head.apply(event);
+    if (event?.kind === 'confirmed') this.head.settle(this.tip.number);
+    else if (event !== undefined && event.kind !== 'marked') this.head.apply(event);
     return event;
   }
 
@@ -182,7 +186,11 @@ export class World {
     }
     this.pending = this.pending.filter(({ block }) => block.number > this.tip.number);
     if (this.pending[0]?.block.parentHash !== this.tip.hash) this.pending = [];
-    return { kind: 'confirmed', removed: gone.map(removed), added: added.map((block) => confirmed(block)) };
+    return {
+      kind: 'confirmed',
+      removed: gone.map((block) => removed(block)),
+      added: added.map((block) => confirmed(block)),
+    };
   }
 }
 

@@ -1,4 +1,6 @@
-import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { errorFields } from './error-fields.ts';
+import { stderrLog } from './log-destination.ts';
 import { REDACTED_PATHS, redactUrls } from './redact.ts';
 
 export type { Logger } from 'pino';
@@ -7,7 +9,7 @@ export type { Logger } from 'pino';
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /** Makes the process's logger: JSON lines on stderr, because stdout belongs to a command's result. */
-export function createLogger(level: LogLevel, destination: DestinationStream = pino.destination(2)): Logger {
+export function createLogger(level: LogLevel, destination: DestinationStream = stderrLog): Logger {
   const options: LoggerOptions = {
     level,
     base: null,
@@ -18,7 +20,7 @@ export function createLogger(level: LogLevel, destination: DestinationStream = p
       // Messages, URLs in fields and stack traces alike: the line is the only place that sees them all.
       streamWrite: redactUrls,
     },
-    serializers: { err: stdSerializers.errWithCause },
+    serializers: { err: (error: unknown) => errorFields(error) },
   };
   return pino(options, destination);
 }

@@ -1,9 +1,11 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { stderrLog } from './log-destination.ts';
 
 /** Makes a registry of its own, so that two nodes in one process never share or collide on metrics. */
 export function createMetricsRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'chain_query_' });
+  countLostLines(registry);
   return registry;
 }
 
@@ -13,17 +15,16 @@ export function countersIn(registry: Registry) {
     new Counter({ name: `chain_query_${name}`, help, labelNames, registers: [registry] });
 }
 
-/** Measures what the heap of this thread holds; all threads are added up. */
-export function measureHeap(registry: Registry): void {
-  const gauge: Gauge = new Gauge({
-    name: 'chain_query_thread_memory_bytes',
-    help: 'Memory of the JavaScript heaps of serving threads: heap, and what it keeps outside of it.',
-    labelNames: ['kind'],
+/** Counts the log lines of this thread that could not be written; all threads are added up. */
+export function countLostLines(registry: Registry): void {
+  let counted = 0;
+  const counter: Counter = new Counter({
+    name: 'chain_query_log_lines_lost_total',
+    help: 'Log lines that could not be written.',
     registers: [registry],
     collect() {
-      const { heapUsed, external } = process.memoryUsage();
-      gauge.set({ kind: 'heap' }, heapUsed);
-      gauge.set({ kind: 'external' }, external);
+      counter.inc(stderrLog.lost - counted);
+      counted = stderrLog.lost;
     },
   });
 }

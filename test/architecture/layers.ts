@@ -41,9 +41,20 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
       'thread-state.ts',
     ],
   },
+  'thread-questions.ts': {
+    height: 4,
+    imports: [...FOUNDATION, 'executor', 'serving-thread-messages.ts'],
+  },
   'serving-threads.ts': {
     height: 8,
-    imports: [...FOUNDATION, 'executor', 'feed', 'serving-thread-messages.ts', 'serving-thread.ts'],
+    imports: [
+      ...FOUNDATION,
+      'executor',
+      'feed',
+      'serving-thread-messages.ts',
+      'serving-thread.ts',
+      'thread-questions.ts',
+    ],
   },
   'node.ts': {
     height: 9,
@@ -86,9 +97,9 @@ function isAllowed(path: string, layer: Layer, target: string): boolean {
   return path.endsWith('.test.ts') && (LAYERS[target]?.height ?? Number.POSITIVE_INFINITY) < layer.height;
 }
 
-/** The layer a path stands in: its first folder, or the file itself at the top. */
+/** The layer a path stands in: its first folder, or the file itself at the top, whose test stands beside it. */
 function layerOf(path: string): string {
-  return path.split('/')[0] ?? path;
+  return (path.split('/')[0] ?? path).replace(/\.test\.ts$/, '.ts');
 }
 
 /** Imports that point up, sideways without being listed, out of src, or at the addon from a wrong place. */

@@ -43,7 +43,8 @@ function isListOf(list: unknown, shape: Readonly<Record<string, RegExp>>): boole
   if (!Array.isArray(list) || list.length === 0) return false;
   return list.every((entry: unknown) => {
     const fields = asFields(entry);
-    const keys = fields?.['storageKeys'] ?? [];
+    // An entry of an access list without its keys is broken, too.
+    const keys = shape === accessEntry ? fields?.['storageKeys'] : [];
     const isRead = Object.entries(shape).every(([name, form]) => isText(fields?.[name], form));
     return isRead && Array.isArray(keys) && keys.every((key) => isText(key, word));
   });

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Random } from '../differential/random.ts';
-import { tempDir } from '../testbed/process.ts';
+import { tempDir, until } from '../testbed/process.ts';
 import { request } from '../testbed/rpc-client.ts';
 import { brief, type Scene, say, seconds } from './checks.ts';
 import { describeErrors, judge } from './judge.ts';
 import { LiveChain } from './live-chain.ts';
-import { follow, untilHead, writes } from './our-node.ts';
+import { follow, readiness, untilHead, writes } from './our-node.ts';
 import { type Exchange, exchange, Requests } from './traffic.ts';
 
 /** Ours is stopped while the chain goes on: within what an ordinary upstream keeps, and beyond it. */
@@ -45,8 +45,17 @@ export async function downtime({ checks, seed }: Scene): Promise<void> {
   }
   await chain.growEmpty(190);
   await chain.grow(10);
+  {
+    await using ours = await follow(options);
+    const state = await until('/readyz to say that the state is gone', async () => {
+      const now = await readiness(ours);
+      return /state/.test(brief(now.reasons ?? [])) ? now : undefined;
+    });
+    say(`200 blocks behind a pruned upstream, for less than --reanchor-after: ${brief(state.reasons)}`);
+    checks.check('the copy is kept', !ours.running.output().includes('a new copy begins'));
+  }
   const started = performance.now();
-  await using ours = await follow(options);
+  await using ours = await follow({ ...options, more: ['--reanchor-after', '1s'] });
   await untilHead(ours, chain.head.hash, 60_000);
   await writes(ours.running, 'a new copy begins');
   const line = ours.running

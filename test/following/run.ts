@@ -1,8 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Checks, type Scene, seconds } from './checks.ts';
+import { crowding } from './crowding.ts';
 import { downtime } from './downtime.ts';
+import { finality } from './finality.ts';
+import { hopeless } from './hopeless.ts';
 import { kills } from './kills.ts';
+import { behind, forks, lateFork, otherChain } from './leaders.ts';
 import { lies } from './lies.ts';
 import { outage } from './outage.ts';
 import { reorganisations } from './reorganisations.ts';
@@ -11,11 +15,18 @@ import { upstreamCost } from './upstream-cost.ts';
 
 const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   reorganisations,
+  forks,
+  behind,
+  'late-fork': lateFork,
+  'other-chain': otherChain,
+  finality,
+  hopeless,
   lies,
   trust,
   outage,
   kills,
   'upstream-cost': upstreamCost,
+  crowding,
   downtime,
 };
 

@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { FakeChain } from '../../src/head/fixture.ts';
+import { AccessPolicy, HostMemory } from '../../src/rpc/access.ts';
 import type { Dispatcher } from '../../src/rpc/dispatcher.ts';
-import { testDispatcher } from '../../src/rpc/fixture.ts';
+import { testDispatcher, testMemory } from '../../src/rpc/fixture.ts';
 import { createHttpServer, type HttpServer } from '../../src/rpc/http-server.ts';
 import { PlainConnection } from '../../src/rpc/plain-connection.ts';
-import { readPlainHead } from '../../src/rpc/plain-request.ts';
+import { type PlainAccess, readPlainHead } from '../../src/rpc/plain-request.ts';
 import { type Exchange, exchange, readByEvents } from './exchange.ts';
 import { MAX_BODY_BYTES, makeStream, seededRandom } from './streams.ts';
 
@@ -50,7 +51,7 @@ function watched(dispatcher: Dispatcher): Pick<Dispatcher, 'handle'> {
 }
 
 /** Nobody waits for a block: what arrives meanwhile would depend on the time. */
-async function listen(front: 'hybrid' | 'node'): Promise<HttpServer> {
+async function listen(front: 'hybrid' | 'node', allowAnyOrigin: boolean): Promise<HttpServer> {
   const dispatcher = await testDispatcher(
     { forbidden: new Set(['eth_getBlockReceipts']), atLeastWaitMs: 0 },
     new FakeChain().add(0).add(1).add(2).add(3).add(4),
@@ -70,9 +71,10 @@ async function listen(front: 'hybrid' | 'node'): Promise<HttpServer> {
       requestTimeoutMs: limitMs,
       keepAliveTimeoutMs: limitMs,
       drainTimeoutMs: 1_000,
-      allowAnyOrigin: true,
+      allowAnyOrigin,
+      allowedHosts: ['allowed.example'],
     },
-    { dispatcher: watched(dispatcher) },
+    { memory: testMemory(), dispatcher: watched(dispatcher) },
   );
 }
 
@@ -81,17 +83,26 @@ const same = (a: Exchange, b: Exchange): boolean =>
 
 const isWorking = (): boolean => working > 0;
 
+/** One listener with the front that is tried, two with node's. */
+interface Servers {
+  readonly hybrid: HttpServer;
+  readonly node: HttpServer;
+  readonly events: HttpServer;
+  readonly access: PlainAccess;
+}
+
 /**
  * Ways to give the same bytes to node:http. When an error comes in the same piece as requests before it, node drops
  * answers, which ones depends on how it was cut: so the hybrid's answers must be those of one of these ways.
  */
 const WAYS = {
-  asSent: (chunks: readonly Buffer[]) => exchange(servers.node.address.port, chunks, isWorking, 'eager'),
-  byBytes: (chunks: readonly Buffer[]) =>
-    exchange(servers.node.address.port, singleBytes(Buffer.concat(chunks)), isWorking, 'patient'),
-  byEvents: (chunks: readonly Buffer[]) => {
-    const cut = cutAt(chunks, plainBytes(Buffer.concat(chunks)));
-    return exchange(servers.events.address.port, cut, isWorking, 'patient');
+  asSent: ({ node }: Servers, chunks: readonly Buffer[]) =>
+    exchange(node.address.port, chunks, isWorking, 'eager'),
+  byBytes: ({ node }: Servers, chunks: readonly Buffer[]) =>
+    exchange(node.address.port, singleBytes(Buffer.concat(chunks)), isWorking, 'patient'),
+  byEvents: ({ events, access }: Servers, chunks: readonly Buffer[]) => {
+    const cut = cutAt(chunks, plainBytes(Buffer.concat(chunks), access));
+    return exchange(events.address.port, cut, isWorking, 'patient');
   },
 };
 
@@ -102,9 +113,9 @@ function singleBytes(bytes: Buffer): readonly Buffer[] {
 }
 
 /** How many bytes there are before the first request that is not plain. */
-function plainBytes(bytes: Buffer): number {
+function plainBytes(bytes: Buffer, access: PlainAccess): number {
   for (let at = 0; ; ) {
-    const head = readPlainHead(bytes, at, MAX_BODY_BYTES);
+    const head = readPlainHead(bytes, at, MAX_BODY_BYTES, access);
     if (typeof head === 'string') return at;
     at = head.bodyStart + head.bodyLength;
   }
@@ -123,12 +134,14 @@ function cutAt(chunks: readonly Buffer[], position: number): readonly Buffer[] {
 
 async function compare(index: number): Promise<void> {
   const { chunks } = makeStream(seededRandom(Math.imul(seed + 1, 0x9e3779b1) ^ index));
+  // Every third to a listener that judges origins, too.
+  const servers = index % 3 === 0 ? strict : open;
   const hybrid = await exchange(servers.hybrid.address.port, chunks, isWorking, 'eager');
   for (const [status] of hybrid.answers.matchAll(/HTTP\/1\.1 \d+/g))
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
   const seen: Record<string, Exchange> = { hybrid };
   for (const [way, give] of Object.entries(WAYS)) {
-    const node = await give(chunks);
+    const node = await give(servers, chunks);
     if (same(hybrid, node)) {
       passed++;
       ways.set(way, (ways.get(way) ?? 0) + 1);
@@ -146,12 +159,18 @@ async function compare(index: number): Promise<void> {
   }
 }
 
-const servers = {
-  hybrid: await listen('hybrid'),
-  node: await listen('node'),
-  events: await listen('node'),
-};
-readByEvents.add(servers.events.address.port);
+async function listenAll(allowAnyOrigin: boolean): Promise<Servers> {
+  const events = await listen('node', allowAnyOrigin);
+  readByEvents.add(events.address.port);
+  const [hybrid, node] = [await listen('hybrid', allowAnyOrigin), await listen('node', allowAnyOrigin)];
+  const policy = new AccessPolicy({
+    ...{ host: '127.0.0.1', allowedHosts: ['allowed.example'], anyOrigin: allowAnyOrigin },
+  });
+  return { hybrid, node, events, access: { host: new HostMemory(policy), checksOrigin: !allowAnyOrigin } };
+}
+
+const open = await listenAll(true);
+const strict = await listenAll(false);
 console.log(
   `seed ${seed}: ${values.only === undefined ? `${values.streams} streams` : `stream ${values.only}`}`,
 );
@@ -170,7 +189,8 @@ const lane = async (): Promise<void> => {
   }
 };
 await Promise.all(Array.from({ length: CONNECTIONS }, lane));
-await Promise.all(Object.values(servers).map((server) => server.close()));
+const all = [open, strict].flatMap(({ hybrid, node, events }) => [hybrid, node, events]);
+await Promise.all(all.map((server) => server.close()));
 const counts = [...statuses]
   .toSorted(([a], [b]) => a.localeCompare(b))
   .map(([status, count]) => `${status.slice(9)}: ${count}`);

@@ -126,6 +126,13 @@ const EXTRA = [
   'Content-Lengthh: 5',
   'Content_Length: 5',
   'Origin: https://example.org',
+  'origin: null',
+  'ORIGIN:',
+  'Origin: http://localhost',
+  'Origin: http://localhost ',
+  'Origin: https://allowed.example',
+  'Origin : http://localhost',
+  'Origi: x',
   'Authorization: Bearer x',
   'Cookie: a=b',
   'Cookie: c=d',
@@ -169,6 +176,34 @@ const AT_LEAST = [
   '9'.repeat(32),
   '9'.repeat(33),
   '4\xe9',
+];
+/** The listeners of the test are on loopback; of other names they know one. */
+const HOSTS = [
+  'localhost',
+  'localhost:1234',
+  'LocalHost',
+  'localhost.',
+  ' localhost',
+  'localhost ',
+  '\tlocalhost',
+  '127.0.0.1',
+  '127.0.0.1:1',
+  '127.255.1.2',
+  '[::1]',
+  '[::1]:80',
+  'allowed.example',
+  'Allowed.Example:443',
+  'evil.example',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  '',
+  ':80',
+  'localhost:x',
+  'localhost, localhost',
+  'user@localhost',
+  '10.0.0.1',
+  'localhost\xe9',
+  'x'.repeat(300),
 ];
 const AT_LEAST_NAMES = [
   'X-Chain-At-Least',
@@ -272,7 +307,8 @@ function pick<T>(random: Random, list: readonly T[]): T {
 
 function plain(random: Random): Message {
   const body = Buffer.from(pick(random, BODIES)).toString('latin1');
-  const headers = ['Host: localhost', 'Content-Type: application/json', `Content-Length: ${body.length}`];
+  const host = random(4) === 0 ? pick(random, HOSTS) : 'localhost';
+  const headers = [`Host: ${host}`, 'Content-Type: application/json', `Content-Length: ${body.length}`];
   // In any order, as clients do.
   if (random(2) === 0) headers.reverse();
   if (random(3) === 0) headers.splice(random(4), 0, pick(random, EXTRA.slice(0, 3)));

@@ -62,7 +62,7 @@ function within<T>(work: Promise<T>): Promise<T> {
 /** Straight into the framing, over a small made-up chain. */
 async function fuzzFraming(): Promise<void> {
   const dispatcher = await testDispatcher({ forbidden: new Set(['eth_getBlockReceipts']) });
-  const caller = { signal: new AbortController().signal };
+  const caller = { signal: new AbortController().signal, client: 'fuzz' };
   for (const bodies of chunks(direct, 0)) {
     for (const body of bodies) {
       try {

@@ -13,7 +13,7 @@ export async function fuzzWebSocket(
   judge: (body: Buffer, fault: string | undefined) => void,
 ): Promise<void> {
   const dispatcher = await testDispatcher({ forbidden: FORBIDDEN });
-  const caller = { signal: new AbortController().signal };
+  const caller = { signal: new AbortController().signal, client: 'fuzz' };
   await using listener = await startListener(undefined, { maxBodyBytes: MAX_BODY_BYTES });
   const socket = new WebSocket(listener.url);
   await once(socket, 'open');

@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import { fromRlp, type Hex, hexToBytes, keccak256, pad, toRlp } from 'viem';
 import { type ChainName, chainNames, startChain } from '../testbed/chains.ts';
+import { headerHash, quantityBytes } from '../testbed/header-hash.ts';
 import { request, send } from '../testbed/rpc-client.ts';
 import { listRoot } from '../testbed/trie-root.ts';
 import { Workload } from '../testbed/workload.ts';
@@ -29,40 +30,6 @@ interface Receipt {
   readonly depositReceiptVersion?: Hex;
 }
 
-const quantity = (value: unknown): Hex => {
-  const digits = BigInt(String(value)).toString(16);
-  if (digits === '0') return '0x';
-  return `0x${digits.length % 2 === 0 ? digits : `0${digits}`}`;
-};
-
-const headerFields: readonly (readonly [name: string, isQuantity: boolean])[] = [
-  ...(
-    [
-      'parentHash',
-      'sha3Uncles',
-      'miner',
-      'stateRoot',
-      'transactionsRoot',
-      'receiptsRoot',
-      'logsBloom',
-    ] as const
-  ).map((name) => [name, false] as const),
-  ...(['difficulty', 'number', 'gasLimit', 'gasUsed', 'timestamp'] as const).map(
-    (name) => [name, true] as const,
-  ),
-  ...(['extraData', 'mixHash', 'nonce'] as const).map((name) => [name, false] as const),
-  ...[['baseFeePerGas', true] as const, ['withdrawalsRoot', false] as const],
-  ...[['blobGasUsed', true] as const, ['excessBlobGas', true] as const],
-  ...[['parentBeaconBlockRoot', false] as const, ['requestsHash', false] as const],
-];
-
-function hashOf(block: Block): Hex {
-  const fields = headerFields.filter(([name]) => block[name] !== undefined && block[name] !== null);
-  return keccak256(
-    toRlp(fields.map(([name, isQuantity]) => (isQuantity ? quantity(block[name]) : (block[name] as Hex)))),
-  );
-}
-
 function bloomOf(logs: readonly Log[]): Hex {
   const bits = new Uint8Array(256);
   for (const item of logs.flatMap(({ address, topics }) => [address, ...topics])) {
@@ -77,12 +44,12 @@ function bloomOf(logs: readonly Log[]): Hex {
 
 function encodeReceipt(receipt: Receipt): Hex {
   const logs = receipt.logs.map(({ address, topics, data }) => [address, [...topics], data]);
-  const deposit = receipt.depositNonce === undefined ? [] : [quantity(receipt.depositNonce)];
+  const deposit = receipt.depositNonce === undefined ? [] : [quantityBytes(receipt.depositNonce)];
   const version =
-    receipt.depositReceiptVersion === undefined ? [] : [quantity(receipt.depositReceiptVersion)];
+    receipt.depositReceiptVersion === undefined ? [] : [quantityBytes(receipt.depositReceiptVersion)];
   const body = toRlp([
-    quantity(receipt.status),
-    quantity(receipt.cumulativeGasUsed),
+    quantityBytes(receipt.status),
+    quantityBytes(receipt.cumulativeGasUsed),
     receipt.logsBloom,
     logs as never,
     ...deposit,
@@ -151,7 +118,7 @@ async function check(name: ChainName): Promise<void> {
       const selector = `0x${number.toString(16)}`;
       const block = await request<Block>(url, 'eth_getBlockByNumber', [selector, true]);
       const receipts = await request<readonly Receipt[]>(url, 'eth_getBlockReceipts', [selector]);
-      expect(block, 'hash', hashOf(block), block.hash);
+      expect(block, 'hash', headerHash(block), block.hash);
       expect(block, 'receiptsRoot', listRoot(receipts.map(encodeReceipt)), block['receiptsRoot']);
       expect(block, 'logsBloom', bloomOf(receipts.flatMap(({ logs }) => logs)), block['logsBloom']);
       for (const { logs, logsBloom } of receipts) expect(block, 'receipt bloom', bloomOf(logs), logsBloom);
@@ -176,7 +143,12 @@ async function check(name: ChainName): Promise<void> {
         };
         const [rootNode, leaf] = [accountProof[0], accountProof.at(-1)];
         expect(block, 'stateRoot (eth_getProof)', rootNode && keccak256(rootNode), block['stateRoot']);
-        const account = toRlp([quantity(nonce), quantity(balance), storageHash as Hex, codeHash as Hex]);
+        const account = toRlp([
+          quantityBytes(nonce),
+          quantityBytes(balance),
+          storageHash as Hex,
+          codeHash as Hex,
+        ]);
         expect(block, 'account in its proof', account, leaf && (fromRlp(leaf, 'hex') as readonly Hex[])[1]);
       } else expect(block, 'stateRoot (eth_getProof)', proof.error.message, block['stateRoot']);
       const blobs = block.transactions.reduce((sum, tx) => sum + (tx.blobVersionedHashes?.length ?? 0), 0);

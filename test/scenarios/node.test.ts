@@ -168,16 +168,72 @@ describe('a serving thread that ends by itself', () => {
   });
 });
 
+/** What the last line of the log of a node that failed says; every other line is of the log, too. */
+function failureOf({ code: exitCode, output }: { readonly code: unknown; readonly output: string }): string {
+  expect(exitCode).toBe(1);
+  const lines = output.trim().split('\n');
+  const parsed = lines.map((line) => JSON.parse(line) as { readonly level: string; readonly msg: string });
+  expect(parsed.at(-1)).toMatchObject({ level: 'fatal' });
+  return parsed.at(-1)?.msg ?? '';
+}
+
+describe('what Node itself says is a line of the log', () => {
+  it.each([
+    [
+      'a warning in the main thread',
+      0,
+      `process.emitWarning('odd "https://host/key"')`,
+      'a warning of Node',
+      undefined,
+    ],
+    ['a warning in a serving thread', 2, `process.emitWarning('odd')`, 'a warning of Node', undefined],
+    ['an error that nobody caught', 0, `throw new Error('a bug')`, 'nobody caught this: the process ends', 1],
+    ['a rejection', 0, `Promise.reject(new Error('a bug'))`, 'nobody caught this: the process ends', 1],
+    ['an error in a serving thread', 2, `throw new Error('a bug')`, 'the node cannot go on', 1],
+  ])('%s', async (_, thread, act, words, exit) => {
+    await using dir = await tempDir('said');
+    const trigger = join(dir.path, 'now');
+    const preload = join(dir.path, 'act.mjs');
+    await writeFile(
+      preload,
+      `import { existsSync } from 'node:fs';
+       import { threadId } from 'node:worker_threads';
+       const timer = threadId !== ${thread} ? undefined : setInterval(() => {
+         if (!existsSync(${JSON.stringify(trigger)})) return;
+         clearInterval(timer);
+         ${act};
+       }, 10);
+       timer?.unref();`,
+    );
+    await using node = await startServing(data.path, {
+      args: ['--threads', '2'],
+      env: { NODE_OPTIONS: `--import=${preload}` },
+    });
+    await writeFile(trigger, '');
+    await until('it to be said', () => (node.running.output().includes(words) ? true : undefined));
+    if (exit === undefined) node.running.signal('SIGTERM');
+    expect(await node.running.exited).toBe(exit ?? 0);
+    const lines = node.running.output().trim().split('\n');
+    const said = lines.map((line) => JSON.parse(line) as { msg: string; err?: { stack?: unknown } });
+    expect(said.filter(({ msg }) => msg === words)).toEqual([
+      expect.objectContaining({ err: expect.objectContaining({ stack: expect.any(Array) }) }),
+    ]);
+  });
+});
+
 describe('a node that cannot start says why in one line', () => {
   const off = ['--public', 'off', '--dedicated', 'off', '--admin', 'off'];
 
   it('without a store', async () => {
     await using dir = await tempDir('empty');
-    expect(await runProgram(['serve', '--data', `${dir.path}/none`, ...off])).toEqual({
-      code: 1,
-      output: `chain-query: ${dir.path}/none does not exist: import a chain first, or follow one with --upstream\n`,
-    });
-    expect(await runProgram(['serve', '--data', dir.path, ...off])).toEqual({
+    expect(failureOf(await runProgram(['serve', '--data', `${dir.path}/none`, ...off]))).toBe(
+      `${dir.path}/none does not exist: import a chain first, or follow one with --upstream`,
+    );
+    expect(failureOf(await runProgram(['serve', '--data', dir.path, ...off]))).toBe(
+      `${dir.path} holds no chain: import one first`,
+    );
+    const silent = await runProgram(['serve', '--data', dir.path, ...off, '--log-level', 'silent']);
+    expect(silent).toEqual({
       code: 1,
       output: `chain-query: ${dir.path} holds no chain: import one first\n`,
     });
@@ -185,9 +241,8 @@ describe('a node that cannot start says why in one line', () => {
 
   it('with flashblocks of a chain that it does not follow', async () => {
     const args = ['--flashblocks', 'ws://127.0.0.1:1', ...off];
-    const { code: exitCode, output } = await runProgram(['serve', '--data', data.path, ...args]);
-    expect(exitCode).toBe(1);
-    expect(output).toMatch(/^chain-query: --flashblocks needs --upstream/);
+    const failed = await runProgram(['serve', '--data', data.path, ...args]);
+    expect(failureOf(failed)).toMatch(/^--flashblocks needs --upstream/);
   });
 
   it('with an option it does not know', async () => {
@@ -206,11 +261,10 @@ describe('a node that cannot start says why in one line', () => {
       `--${listener}`,
       `127.0.0.1:${port}`,
     ];
-    const { code: exitCode, output } = await runProgram(['serve', '--data', data.path, ...args]);
+    const failed = await runProgram(['serve', '--data', data.path, ...args]);
     other.close();
-    expect(exitCode).toBe(1);
-    expect(output).toMatch(
-      new RegExp(`^chain-query: the ${listener} listener cannot use 127.0.0.1:${port}: .*EADDRINUSE.*\\n$`),
+    expect(failureOf(failed)).toMatch(
+      new RegExp(`^the ${listener} listener cannot use 127.0.0.1:${port}: .*EADDRINUSE`),
     );
   });
 

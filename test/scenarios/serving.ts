@@ -13,10 +13,11 @@ export const programs = {
 /** Starts a command without npm in between, whose signals and exit code are then the program's own. */
 export function startProgram(
   args: readonly string[],
-  options: StartOptions = {},
+  options: StartOptions & { readonly under?: readonly string[] } = {},
   program: string = programs.sources,
 ): Running {
-  return start(process.execPath, [program, ...args], { cwd: repoRoot, ...options });
+  const [command = '', ...rest] = [...(options.under ?? []), process.execPath, program, ...args];
+  return start(command, rest, { cwd: repoRoot, ...options });
 }
 
 /** Runs a command to its end. */
@@ -37,6 +38,8 @@ export interface Serving extends AsyncDisposable {
 }
 
 interface ServeOptions extends StartOptions {
+  /** A program that starts the node, such as prlimit. */
+  readonly under?: readonly string[];
   readonly args?: readonly string[];
   readonly program?: string;
 }

@@ -26,6 +26,8 @@ export class Audience implements AsyncDisposable {
   readonly #logs: LogClient[] = [];
   readonly #heads: HeadClient;
   readonly #states: StateClient;
+  /** Another one from each quiet point to the next: what it was not told of, but has read, may be taken off as well. */
+  #lateStates: StateClient | undefined;
   /** The first block whose head everybody has been told of. */
   readonly #since: number;
   readonly #totals: LogClientTotals = {
@@ -110,17 +112,26 @@ export class Audience implements AsyncDisposable {
       this.#heads.problems.push(String(error)),
     );
     this.#check(`${when}: newHeads gives the chain`, this.#heads.problems.splice(0));
-    let differences: readonly string[] = [];
-    const isSame = async (): Promise<true | undefined> => {
-      differences = await this.#states.differences(await this.#show.moment());
-      return differences.length === 0 ? true : undefined;
-    };
-    await until('the state', isSame, settleMs).catch(() => undefined);
-    this.#check(`${when}: stateChanges gives the state`, differences);
+    await this.#compareStates(`${when}: stateChanges gives the state`, this.#states);
+    if (this.#lateStates !== undefined) {
+      await this.#compareStates(`${when}: stateChanges gives it to who came late`, this.#lateStates);
+      this.#lateStates.connection.destroy();
+    }
+    this.#lateStates = await this.#states.another(await this.#show.moment());
     const next = this.#late.shift();
     if (next !== undefined) await this.#join(next);
     // Another one, until the end.
     this.#slow ??= await SlowClient.start(this.#show.node);
+  }
+
+  async #compareStates(what: string, client: StateClient): Promise<void> {
+    let differences: readonly string[] = [];
+    const isSame = async (): Promise<true | undefined> => {
+      differences = await client.differences(await this.#show.moment());
+      return differences.length === 0 ? true : undefined;
+    };
+    await until('the state', isSame, settleMs).catch(() => undefined);
+    this.#check(what, differences);
   }
 
   /** What clients hold against the chain as op-geth has it. */
@@ -191,6 +202,7 @@ export class Audience implements AsyncDisposable {
     await Promise.all(this.#logs.map((client) => client.end()));
     this.#heads.connection.destroy();
     this.#states.connection.destroy();
+    this.#lateStates?.connection.destroy();
     this.#slow?.end();
     this.#reads[Symbol.dispose]();
   }

@@ -72,9 +72,17 @@ export class StateClient {
   readonly #oracleUrl: string;
   readonly #accounts = new Map<Hex, Account>();
 
-  private constructor(connection: Connection, oracleUrl: string) {
+  readonly #url: string;
+
+  private constructor(connection: Connection, url: string, oracleUrl: string) {
     this.connection = connection;
+    this.#url = url;
     this.#oracleUrl = oracleUrl;
+  }
+
+  /** One of the same accounts that begins now. Nothing may happen meanwhile. */
+  another(moment: Moment): Promise<StateClient> {
+    return StateClient.start(this.#url, this.#oracleUrl, [...this.#accounts.keys()], moment);
   }
 
   /** Nothing may happen meanwhile. */
@@ -84,7 +92,7 @@ export class StateClient {
     addresses: readonly Hex[],
     moment: Moment,
   ): Promise<StateClient> {
-    const client = new StateClient(await Connection.open(url), oracleUrl);
+    const client = new StateClient(await Connection.open(url), url, oracleUrl);
     for (const address of addresses) {
       const [nonce, balance] = await client.#ask(moment, accountCalls(address));
       const account = { nonce: Number(nonce), balance: BigInt(balance ?? 0), slots: new Map() };

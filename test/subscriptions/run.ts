@@ -29,7 +29,7 @@ const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB
 
 async function play(show: Show, audience: Audience, checks: Checks): Promise<void> {
   const random = new Random(seed ^ 0x165667b1, 0);
-  const before = await memoryOf(show.node);
+  const before = memoryOf(show.node);
   let most = before;
   let next = show.prepare(0);
   for (let run = 0; show.blocks < wanted; run += 1) {
@@ -39,11 +39,11 @@ async function play(show: Show, audience: Audience, checks: Checks): Promise<voi
     // Told when its turn comes.
     next.catch(() => {});
     await show.play(run, scene, () => audience.disturb(random, cutShare));
-    most = Math.max(most, await memoryOf(show.node));
+    most = Math.max(most, memoryOf(show.node));
     await audience.tend();
     if ((run + 1) % runsPerPause === 0) {
       await audience.settle(`--seed ${seed}, after run ${run}`);
-      console.log(`  ${show.blocks} blocks, ${megabytes(await memoryOf(show.node))}; ${audience.figures()}`);
+      console.log(`  ${show.blocks} blocks, ${megabytes(memoryOf(show.node))}; ${audience.figures()}`);
     }
   }
   await next;

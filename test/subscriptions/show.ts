@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Hex } from 'viem';
 import { Random } from '../differential/random.ts';
-import { type FollowingNode, untilHead, whereItListens } from '../following/our-node.ts';
+import { untilHead } from '../following/our-node.ts';
 import { nonceQuestion } from '../preconfirmed/questions.ts';
 import type { Moment, PreconfirmedRig } from '../preconfirmed/rig.ts';
 import { Asker } from '../preconfirmed/scenarios/asking.ts';
@@ -19,15 +17,9 @@ import {
 import { startStagedRig } from '../preconfirmed/scenarios/staged-rig.ts';
 import { Truth } from '../preconfirmed/scenarios/truth.ts';
 import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
-import { startProgram } from '../scenarios/serving.ts';
-import { boundAddresses } from '../testbed/node.ts';
+import { type ServedNode, startServed } from '../preconfirmed/served-node.ts';
 import type { BlockRef } from '../testbed/op-sequencer.ts';
-import { tempDir } from '../testbed/process.ts';
-
-/** Our node with a public and a dedicated listener, both on all serving threads. */
-export interface ServedNode extends FollowingNode {
-  readonly publicUrl: string;
-}
+import { residentBytes, tempDir } from '../testbed/process.ts';
 
 /** What a run is made of. */
 export interface Scene {
@@ -55,25 +47,6 @@ const limits = (queueBytes: number): readonly string[] => [
   // So that resuming takes several steps, and all logs of a run are one answer.
   ...['--resume-blocks', '7', '--dedicated-logs-results', '1000000'],
 ];
-
-async function serve(rig: PreconfirmedRig, dataDir: string, queueBytes: number): Promise<ServedNode> {
-  const portFile = join(dataDir, 'ports.json');
-  const any = '127.0.0.1:0';
-  const running = startProgram([
-    ...['serve', '--data', join(dataDir, 'data'), '--chain', rig.node.genesisFile],
-    ...['--listen-port-file', portFile, '--public', any, '--dedicated', any, '--admin', any],
-    ...['--threads', `${threads}`, '--upstream-poll-ms', '50', '--upstream', rig.node.ws],
-    ...rig.servers.flatMap(({ url }) => ['--flashblocks', url]),
-    ...limits(queueBytes),
-  ]);
-  try {
-    const addresses = await boundAddresses(running, portFile);
-    return { ...whereItListens(running, addresses), publicUrl: `http://${addresses['public']}` };
-  } catch (error) {
-    await running.stop();
-    throw error;
-  }
-}
 
 /** A chain with flashblocks, faults and reorganisations, shown to our node; the faults are those of test/preconfirmed. */
 export class Show implements AsyncDisposable {
@@ -122,7 +95,9 @@ export class Show implements AsyncDisposable {
     const rig = starting.use(started.rig);
     await rig.sequencer.setFinalized(rig.sequencer.head.number);
     const data = starting.use(await tempDir('subscriptions'));
-    const node = starting.use(await serve(rig, data.path, queueBytes));
+    const node = starting.use(
+      await startServed(rig, { dataDir: data.path, threads, more: limits(queueBytes) }),
+    );
     await rig.listenedTo();
     await untilHead(node, rig.sequencer.head.hash);
     const resources = new AsyncDisposableStack();
@@ -233,11 +208,10 @@ export class Show implements AsyncDisposable {
 }
 
 /** Memory of our node, without the pages of its store's file. */
-export async function memoryOf({ running }: ServedNode): Promise<number> {
-  const status = await readFile(`/proc/${running.pid}/status`, 'utf8');
-  const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(status) ?? [];
-  if (kilobytes === undefined) throw new Error(`no memory in ${status}`);
-  return Number(kilobytes) * 1_024;
+export function memoryOf({ running }: ServedNode): number {
+  const bytes = residentBytes(running.pid);
+  if (bytes === undefined) throw new Error('our node has ended');
+  return bytes;
 }
 
 /** With more logs, and deeper reorganisations. */

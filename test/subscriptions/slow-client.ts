@@ -1,7 +1,7 @@
 import { Metrics } from '../preconfirmed/scenarios/effects.ts';
+import type { ServedNode } from '../preconfirmed/served-node.ts';
 import { until } from '../testbed/process.ts';
 import { Connection } from './connection.ts';
-import type { ServedNode } from './show.ts';
 
 interface Stream {
   readonly kind: string;

@@ -23,6 +23,8 @@ export interface LyingProxy extends AsyncDisposable {
   readonly told: number;
   /** Undefined tells the truth. */
   lie: Lie | undefined;
+  /** Says, truly for all anybody knows, that it has no state any more. */
+  isPruned: boolean;
   /** Held back for so long before it is passed on. */
   delayMs: number;
   /** Names its head in `x-chain-head`, as our own node does. */
@@ -32,6 +34,15 @@ export interface LyingProxy extends AsyncDisposable {
   up(): Promise<void>;
   reset(): void;
 }
+
+const STATE_METHODS: readonly string[] = [
+  ...['eth_getBalance', 'eth_getCode', 'eth_getTransactionCount', 'eth_getStorageAt', 'eth_getProof'],
+];
+/** As geth says it. */
+const PRUNED = {
+  jsonrpc: '2.0',
+  error: { code: -32000, message: 'missing trie node 00 (path ) state is not available' },
+};
 
 async function bodyOf(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -52,6 +63,7 @@ class ProxyServer implements LyingProxy {
   readonly forwarded = new Map<string, number>();
   told = 0;
   lie: Lie | undefined;
+  isPruned = false;
   delayMs = 0;
   namesHead = false;
   private readonly target: string;
@@ -108,6 +120,7 @@ class ProxyServer implements LyingProxy {
     const methods = new Map(asked.map((request) => [request.id, request]));
     const change = (entry: Response): Response => {
       const request = methods.get(entry.id);
+      if (this.isPruned && STATE_METHODS.includes(request?.method ?? '')) return { id: entry.id, ...PRUNED };
       if (request === undefined || entry.result === undefined || entry.result === null) return entry;
       return this.note(entry, { ...entry, result: lieAbout(lie, request, entry.result) }, entry.result);
     };

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,4 +119,16 @@ export async function tempDir(name: string): Promise<TempDir> {
     path,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5 }),
   };
+}
+
+/** Anonymous memory of a process that is resident; undefined once it has ended. */
+export function residentBytes(pid: number): number | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const found = /RssAnon:\s+(\d+)/.exec(status)?.[1];
+    // A process that is ending has none any more.
+    return found === undefined ? undefined : Number(found) * 1_024;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,13 +2,33 @@ import { once } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandOptions } from '../../config/table.ts';
+import { UsageError } from '../../config/usage-error.ts';
 import { startNode } from '../../node.ts';
-import { createLogger } from '../../telemetry/logger.ts';
+import { createLogger, type Logger } from '../../telemetry/logger.ts';
+import { logUncaught, logWarnings } from '../../telemetry/process-log.ts';
 import type { CommandContext } from '../dispatch.ts';
+import { describeError, LoggedError } from '../failure.ts';
 
 /** `chain-query serve`: serves until a signal, then lets running requests finish. */
 export async function run(options: CommandOptions<'serve'>, context: CommandContext): Promise<void> {
   const logger = createLogger(options.logLevel);
+  logWarnings(logger);
+  logUncaught(logger);
+  try {
+    await serve(options, { ...context, logger });
+  } catch (error) {
+    // For a person one line of text, as with every command; for whatever reads the log, one more line of it.
+    const isRead = context.stderr.isTTY !== true && logger.isLevelEnabled('fatal');
+    if (error instanceof UsageError || error instanceof LoggedError || !isRead) throw error;
+    logger.fatal({ err: error }, describeError(error));
+    throw new LoggedError('serve failed', { cause: error });
+  }
+}
+
+async function serve(
+  options: CommandOptions<'serve'>,
+  { logger, ...context }: CommandContext & { readonly logger: Logger },
+): Promise<void> {
   const node = await startNode(options, { logger, signal: context.signal });
   try {
     if (options.listenPortFile !== undefined)
@@ -17,6 +37,7 @@ export async function run(options: CommandOptions<'serve'>, context: CommandCont
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');
     logger.info('draining');
+    if (node.failed.aborted && logger.isLevelEnabled('fatal')) throw new LoggedError('the node cannot go on');
     node.failed.throwIfAborted();
   } finally {
     await closeWithin(node.close(), options.shutdownTimeoutMs);

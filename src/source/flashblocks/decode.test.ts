@@ -1,7 +1,7 @@
-import { brotliCompressSync } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Decoded, DecodeError, decodeFlashblock } from './decode.ts';
+import { type Decoded, DecodeError, decodeFlashblock, decodeMessage } from './decode.ts';
 import { hashAfter, wireMessage } from './fixture.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 
@@ -9,18 +9,16 @@ const limits = DEFAULT_FLASHBLOCK_OPTIONS.stream;
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const message = wireMessage({ number: 7, index: 0 });
 
-function bytesOf(buffer: Uint8Array): ArrayBuffer {
-  return Uint8Array.from(buffer).buffer;
-}
 const decode = (value: unknown): Decoded => decodeFlashblock(JSON.stringify(value), limits);
-const brotli = (text: string): ArrayBuffer => bytesOf(brotliCompressSync(text));
+const brotli = (text: string | Uint8Array): Uint8Array => brotliCompressSync(text);
+/** Text as it comes in a text frame, bytes as they come in a binary one. */
+const receive = async (data: string | Uint8Array): Promise<Decoded> =>
+  decodeMessage({ data: Buffer.from(data as Uint8Array), isBinary: typeof data !== 'string' }, limits);
 
 describe('decodeFlashblock', () => {
-  it('reads JSON text, JSON bytes and brotli to the same flashblock', () => {
+  it('reads JSON text, JSON bytes and brotli to the same flashblock', async () => {
     const text = JSON.stringify(message);
-    const [first, ...others] = [text, bytesOf(Buffer.from(text)), brotli(text)].map((data) =>
-      decodeFlashblock(data, limits),
-    );
+    const [first, ...others] = await Promise.all([text, Buffer.from(text), brotli(text)].map(receive));
     expect(first).toMatchObject({
       ok: true,
       flashblock: {
@@ -57,16 +55,39 @@ describe('decodeFlashblock', () => {
   it.each([
     ['nothing', '', 'notJson'],
     ['half a message', JSON.stringify(message).slice(0, 300), 'notJson'],
-    ['bytes that are not brotli', bytesOf(Buffer.from('hello')), 'notBrotli'],
-    ['bytes that are not UTF-8', bytesOf(Buffer.from([0x7b, 0xff, 0xfe])), 'notJson'],
+    ['bytes that are not brotli', Buffer.from('hello'), 'notBrotli'],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0xfe]), 'notJson'],
     ['brotli of something else', brotli('hello'), 'notJson'],
     ['a list', '[]', 'malformed'],
     ['null', 'null', 'malformed'],
     ['a long message', ' '.repeat(limits.maxMessageBytes + 1), 'tooLarge'],
     ['a brotli bomb', brotli(' '.repeat(limits.maxTextBytes + 1)), 'tooLarge'],
-    ['many brackets', '['.repeat(1_000_000), 'notJson'],
-  ] as const)('refuses %s', (_, data, code) => {
-    expect(decodeFlashblock(data, limits)).toMatchObject({ ok: false, error: { type: { code } } });
+    ['many brackets', '['.repeat(1_000_000), 'tooLarge'],
+    ['brotli of many brackets', brotli(Buffer.alloc(limits.maxTextBytes, '[')), 'tooLarge'],
+    ['many empty objects', `[${'{},'.repeat(300_000)}{}]`, 'tooLarge'],
+  ] as const)('refuses %s', async (_, data, code) => {
+    expect(await receive(data)).toMatchObject({ ok: false, error: { type: { code } } });
+  });
+
+  it('inflates a bomb beside this thread, and no further than the limit', async () => {
+    const fast = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+    const bomb = brotliCompressSync(Buffer.alloc(2 * limits.maxTextBytes, '{'), fast);
+    expect(bomb.length).toBeLessThan(1_000);
+    const cpuOf = async (work: () => unknown): Promise<number> => {
+      const before = process.threadCpuUsage();
+      await work();
+      const { user, system } = process.threadCpuUsage(before);
+      return user + system;
+    };
+    const here = await cpuOf(() => {
+      for (let at = 0; at < 4; at++) {
+        expect(() => brotliDecompressSync(bomb, { maxOutputLength: limits.maxTextBytes })).toThrow(/larger/);
+      }
+    });
+    const beside = await cpuOf(async () => {
+      for (let at = 0; at < 4; at++) expect(await receive(bomb)).toMatchObject({ ok: false });
+    });
+    expect(beside).toBeLessThan(here / 2);
   });
 
   it.each([
@@ -94,7 +115,7 @@ describe('decodeFlashblock', () => {
     if (!decoded.ok) expect(decoded.error.message.startsWith(field)).toBe(true);
   });
 
-  it(`never throws and never gives half of one (SEED=${seed})`, () => {
+  it(`never throws and never gives half of one (SEED=${seed})`, async () => {
     const whole = (decoded: Decoded): void => {
       if (!decoded.ok) {
         expect(decoded.error).toBeInstanceOf(DecodeError);
@@ -120,26 +141,24 @@ describe('decodeFlashblock', () => {
       }),
       { seed, numRuns: 2_000 },
     );
-    const packed = new Uint8Array(brotli(JSON.stringify(message)));
+    const packed = brotli(JSON.stringify(message));
     const text = Buffer.from(JSON.stringify(message));
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.constantFrom<Uint8Array>(packed, text),
         fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 4 }),
         fc.nat(),
-        (bytes, flips, cut) => {
+        async (bytes, flips, cut) => {
           const broken = Uint8Array.from(bytes.subarray(0, bytes.length - (cut % 3 === 0 ? cut % 50 : 0)));
           for (const [at, value] of flips) broken[at % broken.length] = value;
-          whole(decodeFlashblock(broken.buffer, limits));
+          whole(await receive(broken));
         },
       ),
-      { seed, numRuns: 2_000 },
+      { seed, numRuns: 500 },
     );
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.uint8Array().map(bytesOf)), (data) =>
-        whole(decodeFlashblock(data, limits)),
-      ),
-      { seed, numRuns: 2_000 },
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.string(), fc.uint8Array()), async (data) => whole(await receive(data))),
+      { seed, numRuns: 500 },
     );
   });
 });

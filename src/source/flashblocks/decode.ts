@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { brotliDecompressSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
 import { CodedError, InvalidParamsError } from '../../primitives/errors.ts';
-import { fromHex, type Hex } from '../../primitives/hex.ts';
+import { type Awaitable, fromHex, type Hex } from '../../primitives/hex.ts';
+import { exceeds } from '../../primitives/json-text.ts';
 import {
   parseAddress,
   parseArray,
@@ -21,6 +23,12 @@ export interface DecodeLimits {
   readonly maxTextBytes: number;
 }
 
+/** One message as it came. */
+export interface WireMessage {
+  readonly data: Uint8Array;
+  readonly isBinary: boolean;
+}
+
 export type DecodeErrorCode = 'tooLarge' | 'notBrotli' | 'notJson' | 'malformed';
 
 /** A message that is not a flashblock. Its text names fields, never what the message held. */
@@ -38,38 +46,45 @@ export type Decoded =
 const MAX_INDEX = 4_095;
 const BLOOM_BYTES = 256;
 const OPENING_BRACE = 0x7b;
+/** Room for the receipts that older builders add as metadata. */
+const JSON_LIMITS = { depth: 64, elements: 2 ** 18 };
+/** What is inflated between two looks at the limit: most messages come out in one piece. */
+const INFLATED_CHUNK = 2 ** 17;
 
-/** Reads one WebSocket message: JSON as text or bytes, or brotli of it. Never throws: all of it is somebody else's input. */
-export function decodeFlashblock(message: string | ArrayBuffer, limits: DecodeLimits): Decoded {
+const inflateBrotli = promisify(brotliDecompress);
+
+/** Reads one WebSocket message: JSON as text or bytes, or brotli of it, which zlib's threads inflate. */
+export function decodeMessage({ data, isBinary }: WireMessage, limits: DecodeLimits): Awaitable<Decoded> {
+  if (data.length > limits.maxMessageBytes) {
+    return refused(new DecodeError('tooLarge', `more than ${limits.maxMessageBytes} bytes`));
+  }
+  // Proxies pass JSON on in binary frames too; a brotli stream that begins with a brace is an empty one.
+  if (!isBinary || data[0] === OPENING_BRACE) return decodeFlashblock(data, limits);
+  return inflate(data, limits.maxTextBytes).then((text) => decodeFlashblock(text, limits), refused);
+}
+
+/** Reads a flashblock from its JSON. Never throws: all of it is somebody else's input. */
+export function decodeFlashblock(json: string | Uint8Array, { maxTextBytes }: DecodeLimits): Decoded {
   try {
-    const text = textOf(message, limits);
+    if (json.length > maxTextBytes) {
+      throw new DecodeError('tooLarge', `more than ${maxTextBytes} bytes of JSON`);
+    }
+    const text = typeof json === 'string' ? json : utf8(json);
     return { ok: true, flashblock: readFlashblock(parseJson(text), text) };
   } catch (error) {
-    if (error instanceof DecodeError) return { ok: false, error };
-    const reason = error instanceof InvalidParamsError ? error.type.reason : 'unreadable';
-    return { ok: false, error: new DecodeError('malformed', reason) };
+    return refused(error);
   }
 }
 
-function textOf(message: string | ArrayBuffer, { maxMessageBytes, maxTextBytes }: DecodeLimits): string {
-  const length = typeof message === 'string' ? Buffer.byteLength(message) : message.byteLength;
-  if (length > maxMessageBytes) throw new DecodeError('tooLarge', `more than ${maxMessageBytes} bytes`);
-  if (typeof message === 'string') return within(message, maxTextBytes);
-  const bytes = new Uint8Array(message);
-  // Proxies pass JSON on in binary frames too; a brotli stream that begins with a brace is an empty one.
-  if (bytes[0] === OPENING_BRACE) return within(utf8(bytes), maxTextBytes);
-  return utf8(inflate(bytes, maxTextBytes));
+function refused(error: unknown): Decoded {
+  if (error instanceof DecodeError) return { ok: false, error };
+  const reason = error instanceof InvalidParamsError ? error.type.reason : 'unreadable';
+  return { ok: false, error: new DecodeError('malformed', reason) };
 }
 
-function within(text: string, maxTextBytes: number): string {
-  if (text.length > maxTextBytes)
-    throw new DecodeError('tooLarge', `more than ${maxTextBytes} bytes of JSON`);
-  return text;
-}
-
-function inflate(bytes: Uint8Array, maxOutputLength: number): Uint8Array {
+async function inflate(bytes: Uint8Array, maxOutputLength: number): Promise<Uint8Array> {
   try {
-    return brotliDecompressSync(bytes, { maxOutputLength });
+    return await inflateBrotli(bytes, { maxOutputLength, chunkSize: INFLATED_CHUNK });
   } catch (error) {
     const bomb = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
     throw bomb
@@ -87,6 +102,8 @@ function utf8(bytes: Uint8Array): string {
 }
 
 function parseJson(text: string): unknown {
+  if (exceeds(text, JSON_LIMITS) !== undefined)
+    throw new DecodeError('tooLarge', 'JSON that nests too deep, or holds too much');
   try {
     return JSON.parse(text);
   } catch {

@@ -7,6 +7,10 @@ export interface StreamOptions extends DecodeLimits {
   /** A stream that says nothing for this long is stale, and connected to again. */
   readonly silenceMs: number;
   readonly reconnect: BackOff;
+  /** Messages in a row that are no flashblock, after which the peer is cut. */
+  readonly maxUndecodable: number;
+  /** Pause before a peer that was cut for that is listened to again; longer each time, until it sends a flashblock. */
+  readonly afterGarbage: BackOff;
 }
 
 export interface FlashblockOptions {
@@ -25,6 +29,8 @@ export const DEFAULT_FLASHBLOCK_OPTIONS: FlashblockOptions = {
     // Five flashblocks.
     silenceMs: 1_000,
     reconnect: { firstMs: 100, maxMs: 5_000 },
+    maxUndecodable: 16,
+    afterGarbage: { firstMs: 1_000, maxMs: 60_000 },
   },
   sequence: {
     gapMs: 200,

@@ -1,7 +1,9 @@
+import { ClientSocket } from '../client-socket.ts';
 import { backOffMs, type Clock, sleep } from '../clock.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { SourceError, type SourceErrorCode } from '../errors.ts';
-import { decodeFlashblock } from './decode.ts';
+import type { Decoded } from './decode.ts';
+import { DecodingLine } from './decoding-line.ts';
 import type { ObserveFlashblocks } from './events.ts';
 import type { Flashblock } from './flashblock.ts';
 import type { StreamOptions } from './options.ts';
@@ -67,27 +69,29 @@ export class FlashblockStream {
       if (this.#failures === 1) {
         observe({ kind: 'stream', stream: this.name, state: this.#state, reason: error.message });
       }
-      const pauseMs = backOffMs(this.#options.reconnect, this.#failures, random);
+      const { reconnect, afterGarbage } = this.#options;
+      const backOff = error.type.code === 'garbage' ? afterGarbage : reconnect;
+      const pauseMs = backOffMs(backOff, this.#failures, random);
       await sleep(clock, pauseMs, signal).catch(() => {});
     }
   }
 
   /** One connection: why it ended, or nothing when the signal aborted. */
   #listen(signal: AbortSignal): Promise<SourceError | undefined> {
-    const { connectTimeoutMs, silenceMs } = this.#options;
+    const { connectTimeoutMs, silenceMs, maxMessageBytes, maxUndecodable } = this.#options;
     const { clock } = this.#modules;
     return new Promise((resolve) => {
-      const { url, headers } = this.#endpoint;
-      const socket = new WebSocket(url, { headers });
-      socket.binaryType = 'arraybuffer';
+      const socket = new ClientSocket(this.#endpoint, maxMessageBytes, clock);
       let over = false;
+      let garbage = 0;
       const end = (error?: SourceError): void => {
         if (over) return;
         over = true;
         cancel();
         signal.removeEventListener('abort', onAbort);
-        // Not waited for: a dead peer would not take part in closing it.
-        socket.close();
+        // Who sends what nobody can read is not waited for.
+        if (error?.type.code === 'garbage') socket.terminate();
+        else socket.close();
         resolve(error);
       };
       const onAbort = (): void => end();
@@ -97,30 +101,35 @@ export class FlashblockStream {
       let cancel = expect(connectTimeoutMs, 'no WebSocket handshake in time');
       if (signal.aborted) end();
       signal.addEventListener('abort', onAbort, { once: true });
-      socket.addEventListener('open', () => {
+      const take = (decoded: Decoded): void => {
+        if (over) return;
+        if (this.#receive(decoded)) {
+          garbage = 0;
+          cancel();
+          cancel = expect(silenceMs, silence);
+        } else if (++garbage >= maxUndecodable) {
+          end(this.#error('garbage', `${garbage} messages in a row that are no flashblock`));
+        }
+      };
+      const line = new DecodingLine(this.#options, socket, take);
+      socket.onOpen(() => {
         if (over) return;
         cancel();
         cancel = expect(silenceMs, silence);
       });
-      socket.addEventListener('message', ({ data }) => {
-        if (over || !this.#receive(data as string | ArrayBuffer)) return;
-        cancel();
-        cancel = expect(silenceMs, silence);
+      socket.onMessage((data, isBinary) => {
+        if (over) return;
+        this.#messages += 1;
+        this.#modules.observe({ kind: 'message', stream: this.name, bytes: data.length });
+        line.push({ data, isBinary }, () => !over);
       });
-      // The 'error' before it says nothing at all.
-      socket.addEventListener('close', ({ code }) => {
-        end(this.#error('unreachable', `no WebSocket connection (${code})`));
-      });
+      socket.onClose((reason) => end(this.#error('unreachable', reason)));
     });
   }
 
   /** True when it was a flashblock: a stream of anything else is as good as silent. */
-  #receive(data: string | ArrayBuffer): boolean {
+  #receive(decoded: Decoded): boolean {
     const { clock, observe, take } = this.#modules;
-    const bytes = typeof data === 'string' ? data.length : data.byteLength;
-    this.#messages += 1;
-    observe({ kind: 'message', stream: this.name, bytes });
-    const decoded = decodeFlashblock(data, this.#options);
     if (!decoded.ok) {
       this.#undecodable += 1;
       observe({ kind: 'undecodable', stream: this.name, ...decoded.error.type });

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread has no origin */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -51,6 +51,15 @@ function dump(all: Tables): Record<string, string[]> {
 }
 
 describe(`lmdb store (seed ${seed})`, () => {
+  it('is a folder, whatever its name', async () => {
+    const dotted = join(path, 'chain.v1');
+    await mkdir(dotted);
+    const store = await openLmdbStore({ path: dotted, mapSizeBytes });
+    await store.append(makeChain(undefined, [{}]));
+    await store.close();
+    expect((await readdir(dotted)).toSorted()).toEqual(['data.mdb', 'lock.mdb']);
+  });
+
   it('leaves no byte behind when blocks are reverted', async () => {
     const random = createRandom(seed);
     const chain = makeChain(
@@ -175,18 +184,44 @@ describe(`lmdb store (seed ${seed})`, () => {
     await store.close();
   });
 
+  /** Lets a process write for a random time. */
+  async function killWriter(mode: 'append' | 'anew', random: (below: number) => number): Promise<void> {
+    const child: ChildProcess = fork(new URL('./test-writer.ts', import.meta.url), [path, mode], {
+      stdio: 'inherit',
+    });
+    await once(child, 'message');
+    await new Promise((resolve) => setTimeout(resolve, random(120)));
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  it('holds one whole copy after kill -9 while it begins anew', { timeout: 60_000 }, async () => {
+    const random = createRandom(seed);
+    let before = -1;
+    for (let round = 0; round < 6; round++) {
+      await killWriter('anew', random);
+      const store = await openLmdbStore({ path, mapSizeBytes, undoWindow: 8 });
+      const marks = store.marks();
+      await store.close();
+      // Killed before its first commit.
+      if (marks === undefined) continue;
+      expect(marks.lowest.number).toBeGreaterThanOrEqual(before);
+      before = marks.lowest.number;
+      expect(marks).toMatchObject({ anchor: marks.lowest, head: { number: marks.lowest.number + 19 } });
+      const dumped = await withTables(dump);
+      for (const name of ['canonical', 'numbers', 'headers', 'blocks', 'receipts']) {
+        expect(dumped[name]?.length).toBe(20);
+      }
+      expect(dumped['undo']?.length).toBe(8);
+    }
+    expect(before).toBeGreaterThan(0);
+  });
+
   it('holds whole blocks after kill -9 at any moment', { timeout: 60_000 }, async () => {
     const random = createRandom(seed);
     let before = -1;
     for (let round = 0; round < 6; round++) {
-      const child: ChildProcess = fork(new URL('./test-writer.ts', import.meta.url), [path], {
-        stdio: 'inherit',
-      });
-      await once(child, 'message');
-      await new Promise((resolve) => setTimeout(resolve, random(120)));
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-
+      await killWriter('append', random);
       const store = await openLmdbStore({ path, mapSizeBytes, undoWindow: 8 });
       const head = store.marks()?.head.number ?? -1;
       expect(head).toBeGreaterThanOrEqual(before);

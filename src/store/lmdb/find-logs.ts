@@ -1,34 +1,40 @@
+import type { Pace } from '../../primitives/pace.ts';
 import { StoreError } from '../error.ts';
-import type { BlockLogs, LogMatch, LogQuery } from '../interface.ts';
+import type { LogMatch, LogQuery } from '../interface.ts';
 import { createMatcher, type LogMatcher } from '../match.ts';
-import { chooseDriver, intersect, worthIntersecting } from './plan.ts';
+import { chooseDriver, intersect, PAUSE, type Paused, worthIntersecting } from './plan.ts';
 import { bucketBlocks, maxLogsPerBlock } from './posting-codec.ts';
 import { PostingLane } from './posting-lane.ts';
-import { openLogs } from './read-logs.ts';
+import { openLogs, type StoredBlockLogs } from './read-logs.ts';
 import type { Tables } from './tables.ts';
 import type { PostingPrefix } from './value-hash.ts';
 
-/** One synchronous stretch of a search ends at either limit, so that other requests of the thread get their turn. */
-const blocksPerSlice = 128;
-const logsPerSlice = 2048;
+/** Work units of opening a block, and of going on to the next bucket. */
+const blockWork = 4;
+const bucketWork = 16;
+/** Logs that are read between two looks at the pace. */
+const logsAtOnce = 64;
 
-/** A search that goes on where it stopped; each slice runs in one snapshot. */
-export interface LogSearch {
-  nextSlice(): LogSlice;
+/**
+ * A search in slices: each is one synchronous stretch that runs in one snapshot, and gives what it found, maybe nothing.
+ * The last one is what the generator returns.
+ */
+export type LogSearch = Generator<readonly LogMatch[], readonly LogMatch[], void>;
+
+/** What all of a search needs. */
+interface Search {
+  readonly tables: Tables;
+  readonly matches: LogMatcher;
+  readonly pace: Pace;
 }
 
-export interface LogSlice {
-  readonly matches: readonly LogMatch[];
-  readonly done: boolean;
-}
-
-/** Plans a query over the canonical blocks `from`..`to`, all of which exist. */
-export function searchLogs(
+/** Searches the canonical blocks `from`..`to`, all of which exist. A slice ends when the pace says so. */
+export function* searchLogs(
   tables: Tables,
   prefix: PostingPrefix,
   query: LogQuery,
-  from: number,
-  to: number,
+  [from, to]: readonly [number, number],
+  pace: Pace,
 ): LogSearch {
   const lanes = [query.addresses, ...query.topics].flatMap((values, position) => {
     if (values.length === 0) return [];
@@ -36,113 +42,82 @@ export function searchLogs(
     const distinct = new Map(
       values.map((value) => prefix(position, value)).map((row) => [row.toString('latin1'), row]),
     );
-    return [new PostingLane(tables, [...distinct.values()], from, to)];
+    return [new PostingLane(tables, [...distinct.values()], [from, to], pace)];
   });
-  const matches = createMatcher(query);
-  const driver = chooseDriver(lanes, Math.floor(from / bucketBlocks));
-  if (driver === undefined) return new FullSearch(tables, matches, from, to);
+  const search: Search = { tables, matches: createMatcher(query), pace };
+  const driver = yield* chooseDriver(lanes, Math.floor(from / bucketBlocks));
+  if (driver === undefined) return yield* searchAll(search, from, to);
   const others = lanes.filter((lane) => lane !== driver);
-  return new PlannedSearch(tables, matches, driver, others);
+  return yield* searchPlanned(search, driver, others);
 }
 
-class PlannedSearch implements LogSearch {
-  readonly #tables: Tables;
-  readonly #matches: LogMatcher;
-  readonly #driver: PostingLane;
-  readonly #others: readonly PostingLane[];
-  #bucket = 0;
-  #places: readonly number[] = [];
-  #at = 0;
-
-  constructor(tables: Tables, matches: LogMatcher, driver: PostingLane, others: readonly PostingLane[]) {
-    this.#tables = tables;
-    this.#matches = matches;
-    this.#driver = driver;
-    this.#others = others;
-  }
-
-  nextSlice(): LogSlice {
-    const matches: LogMatch[] = [];
-    let work = 0;
-    while (matches.length < blocksPerSlice && work < logsPerSlice) {
-      if (this.#at >= this.#places.length) {
-        if (!this.#nextBucket()) return { matches, done: true };
-        work += 16;
-        continue;
-      }
-      const before = this.#at;
-      const match = this.#checkBlock();
-      if (match !== undefined) matches.push(match);
-      work += 4 + this.#at - before;
-    }
-    return { matches, done: false };
-  }
-
-  #nextBucket(): boolean {
-    const row = this.#driver.next();
-    if (row === undefined) return false;
+/** Goes by the postings of one position; the others thin out what it names where that is worth it. */
+function* searchPlanned(search: Search, driver: PostingLane, others: readonly PostingLane[]): LogSearch {
+  let found: LogMatch[] = [];
+  for (let row = yield* driver.next(); row !== undefined; row = yield* driver.next()) {
     const { bucket, places } = row;
-    for (const lane of this.#others) {
+    for (const lane of others) {
       if (places.length === 0) break;
-      if (worthIntersecting(places.length, lane, bucket)) intersect(places, lane.placesIn(bucket));
+      if (worthIntersecting(places.length, lane, bucket)) intersect(places, yield* lane.placesIn(bucket));
     }
-    this.#bucket = bucket;
-    this.#places = places;
-    this.#at = 0;
-    return true;
-  }
-
-  /** Reads the bodies of the candidates in the next block and keeps those that match. */
-  #checkBlock(): LogMatch | undefined {
-    const first = this.#places[this.#at] ?? 0;
-    const offset = Math.floor(first / maxLogsPerBlock);
-    const base = offset * maxLogsPerBlock;
-    const number = this.#bucket * bucketBlocks + offset;
-    const block = openLogs(this.#tables, number, first - base);
-    if (block === undefined)
-      throw new StoreError('corrupt', `postings name block ${number}, which has no logs`);
-    const indexes: number[] = [];
-    for (; this.#at < this.#places.length; this.#at++) {
-      const index = (this.#places[this.#at] ?? 0) - base;
-      if (index >= maxLogsPerBlock) break;
-      if (this.#matches(block.log(index))) indexes.push(index);
+    let isDue = search.pace.spend(bucketWork);
+    for (let at = 0; at < places.length; ) {
+      const offset = Math.floor((places[at] ?? 0) / maxLogsPerBlock);
+      const base = offset * maxLogsPerBlock;
+      const first = at;
+      while (at < places.length && (places[at] ?? 0) < base + maxLogsPerBlock) at++;
+      const indexes = places.slice(first, at).map((place) => place - base);
+      const number = bucket * bucketBlocks + offset;
+      const block = openLogs(search.tables, number, indexes[0] ?? 0);
+      if (block === undefined)
+        throw new StoreError('corrupt', `postings name block ${number}, which has no logs`);
+      const match = yield* matchesIn(search, block, indexes);
+      if (match !== undefined) found.push(match);
+      isDue = search.pace.spend(blockWork) || isDue;
+      if (!isDue) continue;
+      yield found;
+      found = [];
+      isDue = false;
     }
-    return indexes.length > 0 ? { block, indexes } : undefined;
+    if (isDue) {
+      yield found;
+      found = [];
+    }
   }
+  return found;
 }
 
 /** Nothing to plan by: every block's logs are read. */
-class FullSearch implements LogSearch {
-  readonly #tables: Tables;
-  readonly #matches: LogMatcher;
-  readonly #to: number;
-  #next: number;
-
-  constructor(tables: Tables, matches: LogMatcher, from: number, to: number) {
-    this.#tables = tables;
-    this.#matches = matches;
-    this.#next = from;
-    this.#to = to;
+function* searchAll(search: Search, from: number, to: number): LogSearch {
+  let found: LogMatch[] = [];
+  for (let number = from; number <= to; number++) {
+    const block = openLogs(search.tables, number, 0);
+    if (block === undefined) throw new StoreError('corrupt', `block ${number} has no logs row`);
+    const match = yield* matchesIn(search, block, undefined);
+    if (match !== undefined) found.push(match);
+    if (!search.pace.spend(blockWork)) continue;
+    yield found;
+    found = [];
   }
-
-  nextSlice(): LogSlice {
-    const matches: LogMatch[] = [];
-    let work = 0;
-    for (; matches.length < blocksPerSlice && work < logsPerSlice; this.#next++) {
-      if (this.#next > this.#to) return { matches, done: true };
-      const block = openLogs(this.#tables, this.#next, 0);
-      if (block === undefined) throw new StoreError('corrupt', `block ${this.#next} has no logs row`);
-      work += 4 + block.length;
-      const indexes = matchingIndexes(block, this.#matches);
-      if (indexes.length > 0) matches.push({ block, indexes });
-    }
-    return { matches, done: false };
-  }
+  return found;
 }
 
-/** Ascending indexes of the matching logs of a block. */
-function matchingIndexes(block: BlockLogs, matches: LogMatcher): number[] {
+/** Reads the bodies of candidates in one block, or of all logs, and keeps those that match; it may be a large block. */
+function* matchesIn(
+  { matches, pace }: Search,
+  block: StoredBlockLogs,
+  candidates: readonly number[] | undefined,
+): Paused<LogMatch | undefined> {
   const indexes: number[] = [];
-  for (let index = 0; index < block.length; index++) if (matches(block.log(index))) indexes.push(index);
-  return indexes;
+  const count = candidates?.length ?? block.length;
+  for (let at = 0; at < count; ) {
+    const end = Math.min(at + logsAtOnce, count);
+    const isDue = pace.spend(end - at);
+    for (; at < end; at++) {
+      const index = candidates?.[at] ?? at;
+      if (matches(block.log(index))) indexes.push(index);
+    }
+    if (isDue && at < count) yield PAUSE;
+  }
+  return indexes.length > 0 ? { block, indexes } : undefined;
 }

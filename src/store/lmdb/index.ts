@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import { decodeReceipts } from '../../chain/receipt-codec.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
 import { StoreError } from '../error.ts';
 import type {
   AppendOptions,
@@ -16,11 +16,12 @@ import type {
   Store,
 } from '../interface.ts';
 import type { WriteContext } from './block-rows.ts';
+import { asStoreError, endHalfLine, expectRoom } from './disk-trouble.ts';
 import { searchLogs } from './find-logs.ts';
 import { blockKey, numberKey, trailingNumber } from './keys.ts';
+import { reserveLockFile } from './lock-file.ts';
 import {
   checkSchema,
-  clearChainMeta,
   readLowest,
   readMarks,
   readOrCreateSeed,
@@ -34,11 +35,11 @@ import { pruneHistory } from './prune.ts';
 import { readLogs } from './read-logs.ts';
 import { readState, scanEntries } from './read-state.ts';
 import { storeFile } from './store-file.ts';
-import { clearTables, openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
+import { openTables, type Tables, tableBytes, usedBytes } from './tables.ts';
 import { createPostingPrefix, type PostingPrefix } from './value-hash.ts';
 import { appendBlocks, moveMarks, revertBlocks } from './write.ts';
 import { pinValues } from './write-pins.ts';
-import { StoreWriter, toSent } from './writer.ts';
+import { StoreWriter, toSent, type WriterModules } from './writer.ts';
 
 export const defaultUndoWindow = 256;
 export const defaultMapSizeBytes = 2 ** 40;
@@ -49,19 +50,18 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<LmdbStor
 }
 
 /** The same with a thread that writes: reads are as ever, and no change keeps the caller from anything else. */
-export async function openWrittenStore(
-  options: LmdbStoreOptions,
-  onFailure: (error: Error) => void,
-): Promise<Store> {
+export async function openWrittenStore(options: LmdbStoreOptions, modules: WriterModules): Promise<Store> {
   const parts = await openParts(options);
-  return new WrittenLmdbStore(parts, new StoreWriter(options, onFailure));
+  return new WrittenLmdbStore(parts, new StoreWriter(options, modules));
 }
 
 interface StoreParts {
+  readonly path: string;
   readonly tables: Tables;
   readonly prefix: PostingPrefix;
   readonly undoWindow: number;
   readonly limit: number;
+  readonly reserve: number;
   readonly readOnly: boolean;
 }
 
@@ -71,15 +71,21 @@ async function openParts(options: LmdbStoreOptions): Promise<StoreParts> {
   if ((await storeFile(options.path)) === 'foreign') {
     throw new StoreError('corrupt', `data.mdb in ${options.path} is not a store`);
   }
-  const tables = openTables({
-    path: options.path,
-    mapSizeBytes: limit,
-    readOnly,
-    unsafeNoSync: options.unsafeNoSync ?? false,
-  });
-  checkSchema(tables);
-  const prefix = await createPostingPrefix(readOrCreateSeed(tables, readOnly));
-  return { tables, prefix, undoWindow: options.undoWindow ?? defaultUndoWindow, limit, readOnly };
+  const {
+    path,
+    undoWindow = defaultUndoWindow,
+    diskReserveBytes: reserve = 0,
+    unsafeNoSync = false,
+  } = options;
+  try {
+    reserveLockFile(path, readOnly);
+    const tables = openTables({ path, mapSizeBytes: limit, readOnly, unsafeNoSync });
+    checkSchema(tables);
+    const prefix = await createPostingPrefix(readOrCreateSeed(tables, readOnly));
+    return { path, tables, prefix, undoWindow, limit, reserve, readOnly };
+  } catch (error) {
+    throw asStoreError(error, path);
+  }
 }
 
 /**
@@ -87,6 +93,8 @@ async function openParts(options: LmdbStoreOptions): Promise<StoreParts> {
  * a timer's tick old, and a thread told of a new head must see it.
  */
 export class LmdbStore implements Store {
+  readonly #path: string;
+  readonly #reserve: number;
   readonly #tables: Tables;
   readonly #prefix: PostingPrefix;
   readonly #undoWindow: number;
@@ -94,6 +102,8 @@ export class LmdbStore implements Store {
   readonly #readOnly: boolean;
 
   constructor(parts: StoreParts) {
+    this.#path = parts.path;
+    this.#reserve = parts.reserve;
     this.#tables = parts.tables;
     this.#prefix = parts.prefix;
     this.#undoWindow = parts.undoWindow;
@@ -112,7 +122,8 @@ export class LmdbStore implements Store {
   }
 
   async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
-    this.#checkSpace();
+    // A store that is full can always begin anew.
+    if (options.anew !== true) this.#checkSpace();
     this.#write((context) => {
       appendBlocks(context, outcomes, options);
     });
@@ -139,13 +150,6 @@ export class LmdbStore implements Store {
 
   async prune(below: number, limit: number): Promise<boolean> {
     return this.#write((context) => pruneHistory(context, below, limit));
-  }
-
-  async reset(): Promise<void> {
-    this.#write(({ tables }) => {
-      clearTables(tables);
-      clearChainMeta(tables);
-    });
   }
 
   async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
@@ -201,7 +205,12 @@ export class LmdbStore implements Store {
    * Runs in slices, each in a snapshot of its own, so that a slow reader holds none open. The hash of block `to`
    * stands for all blocks below it: it is checked before each slice, so one answer never mixes two forks.
    */
-  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, undefined> {
+  async *findLogs(
+    query: LogQuery,
+    from: number,
+    to: number,
+    checkpoint: () => void = () => {},
+  ): AsyncGenerator<LogMatch, void, undefined> {
     if (from > to) return;
     const tables = this.#snapshot();
     const marks = readMarks(tables);
@@ -211,12 +220,14 @@ export class LmdbStore implements Store {
     const stillThere = this.#guard(to, () => {
       if (from < readLowest(tables)) throw outOfRange(`blocks ${from} to ${to}`, readMarks(tables));
     });
-    const search = searchLogs(tables, this.#prefix, query, from, to);
+    const pace = new Pace();
+    const search = searchLogs(tables, this.#prefix, query, [from, to], pace);
     for (;;) {
-      const { matches, done } = search.nextSlice();
+      const { value: matches, done } = search.next();
       yield* matches;
-      if (done) return;
-      await nextTurn();
+      if (done === true) return;
+      await pace.rest();
+      checkpoint();
       stillThere();
     }
   }
@@ -296,7 +307,14 @@ export class LmdbStore implements Store {
   #write<T>(change: (context: WriteContext) => T): T {
     if (this.#readOnly) throw new StoreError('readOnly', 'the store is open for reading only');
     const context = { tables: this.#tables, prefix: this.#prefix, undoWindow: this.#undoWindow };
-    return this.#tables.root.transactionSync(() => change(context));
+    expectRoom(this.#path, this.#reserve);
+    try {
+      return this.#tables.root.transactionSync(() => change(context));
+    } catch (error) {
+      const known = asStoreError(error, this.#path);
+      if (known !== error) endHalfLine(error);
+      throw known;
+    }
   }
 }
 
@@ -331,10 +349,6 @@ class WrittenLmdbStore extends LmdbStore {
 
   override async prune(below: number, limit: number): Promise<boolean> {
     return (await this.#writer.change('prune', [below, limit])) as boolean;
-  }
-
-  override async reset(): Promise<void> {
-    await this.#writer.change('reset', []);
   }
 
   override async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {

@@ -10,7 +10,7 @@ import type { LmdbStoreOptions } from './options.ts';
 
 const failures: unknown[] = [];
 const openWritten = (options: LmdbStoreOptions): Promise<Store> =>
-  openWrittenStore(options, (error) => failures.push(error));
+  openWrittenStore(options, { onFailure: (error) => failures.push(error) });
 
 describeStoreContract('lmdb', (options) => subject(openLmdbStore, options));
 describeStoreContract('lmdb with a writer', (options) => subject(openWritten, options));

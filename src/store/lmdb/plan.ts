@@ -1,3 +1,9 @@
+/** A place in a search where others may have their turn; nothing is found there. */
+export type Pause = readonly never[];
+export const PAUSE: Pause = [];
+/** Work that pauses on its way to a result. */
+export type Paused<T> = Generator<Pause, T, void>;
+
 /** The postings of one constrained position, as the planner sees them: read in chunks, in ascending order. */
 export interface Lane {
   /** Alternatives at this position. */
@@ -11,7 +17,7 @@ export interface Lane {
   /** Whether there are fewer than `limit` rows in all; looks at no more than that many. */
   isShorterThan(limit: number): boolean;
   /** Reads the next chunk. */
-  advance(): void;
+  advance(): Paused<void>;
 }
 
 /** A lane this short leads the search without a race. */
@@ -30,7 +36,10 @@ const unknownRowBytes = 8_192;
  * costs at most a small multiple of reading that lane alone, however large the others are. When none runs out they
  * are all large, and the one with the fewest bytes a bucket wins.
  */
-export function chooseDriver<L extends Lane>(lanes: readonly L[], firstBucket: number): L | undefined {
+export function* chooseDriver<L extends Lane>(
+  lanes: readonly L[],
+  firstBucket: number,
+): Paused<L | undefined> {
   const order = lanes.toSorted((a, b) => a.values - b.values);
   if (order.length <= 1) return order[0];
   // Rows of recent blocks come a bucket at a time, so that even one step of a race against a hot value costs.
@@ -38,7 +47,7 @@ export function chooseDriver<L extends Lane>(lanes: readonly L[], firstBucket: n
   if (short !== undefined) return short;
   for (let round = 0; round < raceRounds; round++) {
     for (const lane of order) {
-      lane.advance();
+      yield* lane.advance();
       if (lane.exhausted) return lane;
     }
   }

@@ -33,16 +33,26 @@ export function encodePlaces(places: readonly number[]): Buffer {
 
 /** Appends the places of an encoded row to `into`, ascending. */
 export function decodePlaces(bytes: Uint8Array, into: number[]): void {
+  for (const _ of decodeBlocks(bytes, () => into));
+}
+
+/** The same block by block, each to where `into` says; the row of a hot value is long. Gives the offset of each block. */
+export function* decodeBlocks(
+  bytes: Uint8Array,
+  into: (block: number) => number[],
+): Generator<number, void, void> {
   const input = new ByteReader(bytes);
   let block = 0;
   while (input.remaining > 0) {
     block += input.varint();
     if (block >= bucketBlocks) throw new DecodeError('block offset out of its bucket');
+    const places = into(block);
     let index = 0;
     for (let left = input.count(1); left > 0; left--) {
       index += input.varint();
       if (index >= maxLogsPerBlock) throw new DecodeError('log index out of range');
-      into.push(block * maxLogsPerBlock + index);
+      places.push(block * maxLogsPerBlock + index);
     }
+    yield block;
   }
 }

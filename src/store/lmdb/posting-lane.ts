@@ -1,6 +1,7 @@
+import type { Pace } from '../../primitives/pace.ts';
 import { postingKey, trailingNumber } from './keys.ts';
-import { type Lane, union } from './plan.ts';
-import { bucketBlocks, decodePlaces, placeOf } from './posting-codec.ts';
+import { type Lane, PAUSE, type Paused, union } from './plan.ts';
+import { bucketBlocks, decodeBlocks, placeOf } from './posting-codec.ts';
 import type { Tables } from './tables.ts';
 import { decodeIndexes } from './write-postings.ts';
 
@@ -9,6 +10,10 @@ const chunkRows = 256;
 const chunkBytes = 65_536;
 /** The first chunk is small, since most lanes turn out short or unused; each next one is twice as large. */
 const firstChunk = 1 / 16;
+/** Work units of reading a chunk of one value. */
+const fetchWork = 8;
+/** Places that are decoded for one unit of work. */
+const placesPerUnit = 64;
 
 /** All that the tables hold of one value in one bucket. */
 interface Row {
@@ -42,14 +47,21 @@ export class PostingLane implements Lane {
   readonly #from: number;
   readonly #to: number;
   readonly #cursors: Cursor[];
+  readonly #pace: Pace;
   /** The part of a whole chunk that the next one has. */
   #scale = firstChunk;
   /** Rows up to the horizon that were not taken yet, by ascending bucket. */
   #ready: Row[][] = [];
   #taken = 0;
 
-  constructor(tables: Tables, prefixes: readonly Uint8Array[], from: number, to: number) {
+  constructor(
+    tables: Tables,
+    prefixes: readonly Uint8Array[],
+    [from, to]: readonly [number, number],
+    pace: Pace,
+  ) {
     this.#tables = tables;
+    this.#pace = pace;
     this.#from = from;
     this.#to = to;
     this.values = prefixes.length;
@@ -80,11 +92,14 @@ export class PostingLane implements Lane {
     return true;
   }
 
-  advance(): void {
+  *advance(): Paused<void> {
     if (this.exhausted) return;
+    const { horizon: before } = this;
     for (const cursor of this.#cursors) {
-      if (!cursor.exhausted && (cursor.buffer.length === 0 || cursor.next - 1 === this.horizon))
-        this.#fetch(cursor);
+      if (cursor.exhausted || (cursor.buffer.length > 0 && cursor.next - 1 !== before)) continue;
+      // Each starts at a bucket and looks into both tables: it may be of a later snapshot than the others.
+      this.#fetch(cursor);
+      if (this.#pace.spend(fetchWork)) yield PAUSE;
     }
     this.#scale = Math.min(this.#scale * 2, 1);
     let horizon = Number.POSITIVE_INFINITY;
@@ -108,28 +123,28 @@ export class PostingLane implements Lane {
   }
 
   /** The next bucket with rows, and its places within the range; undefined at the end. */
-  next(): { readonly bucket: number; readonly places: number[] } | undefined {
+  *next(): Paused<{ readonly bucket: number; readonly places: number[] } | undefined> {
     for (;;) {
       const rows = this.#ready[this.#taken];
       const bucket = rows?.[0]?.bucket;
       if (rows !== undefined && bucket !== undefined) {
         this.#taken++;
-        return { bucket, places: this.#decode(rows) };
+        return { bucket, places: yield* this.#decode(rows) };
       }
       if (this.exhausted) return undefined;
-      this.advance();
+      yield* this.advance();
     }
   }
 
   /** Places in one bucket, for ascending buckets only; what lies before is dropped. */
-  placesIn(bucket: number): readonly number[] {
+  *placesIn(bucket: number): Paused<readonly number[]> {
     if (bucket > this.horizon) this.#seek(bucket);
-    while (bucket > this.horizon) this.advance();
+    while (bucket > this.horizon) yield* this.advance();
     for (;;) {
       const rows = this.#ready[this.#taken];
       const own = rows?.[0]?.bucket;
       if (rows === undefined || own === undefined || own > bucket) return [];
-      if (own === bucket) return this.#decode(rows);
+      if (own === bucket) return yield* this.#decode(rows);
       this.#taken++;
     }
   }
@@ -193,21 +208,38 @@ export class PostingLane implements Lane {
     if (!full() || cursor.next > last) cursor.exhausted = true;
   }
 
-  #decode(rows: readonly Row[]): number[] {
-    const places: number[] = [];
+  /** Places of one bucket within the range, ascending; block by block, as all of a busy bucket may be many. */
+  *#decode(rows: readonly Row[]): Paused<number[]> {
+    const bucketStart = (rows[0]?.bucket ?? 0) * bucketBlocks;
+    const first = Math.max(0, this.#from - bucketStart);
+    const last = Math.min(bucketBlocks - 1, this.#to - bucketStart);
+    const blocks: number[][] = [];
+    const sources = new Uint32Array(bucketBlocks);
+    const placesOf = (block: number): number[] => {
+      sources[block] = (sources[block] ?? 0) + 1;
+      blocks[block] ??= [];
+      return blocks[block];
+    };
     for (const row of rows) {
-      if (row.closed !== undefined) decodePlaces(row.closed, places);
+      if (row.closed !== undefined) {
+        for (const block of decodeBlocks(row.closed, placesOf)) {
+          if (this.#pace.spend((blocks[block]?.length ?? 0) / placesPerUnit)) yield PAUSE;
+        }
+      }
       for (const { number, value } of row.recent) {
+        const places = placesOf(number - bucketStart);
         for (const index of decodeIndexes(value)) places.push(placeOf(number, index));
+        if (this.#pace.spend(places.length / placesPerUnit)) yield PAUSE;
       }
     }
-    const bucketStart = (rows[0]?.bucket ?? 0) * bucketBlocks;
-    const several = rows.length > 1 || (rows[0]?.closed !== undefined && rows[0].recent.length > 0);
-    const sorted = several ? union(places) : places;
-    if (bucketStart >= this.#from && bucketStart + bucketBlocks - 1 <= this.#to) return sorted;
-    const low = placeOf(Math.max(this.#from, bucketStart), 0);
-    const high =
-      this.#to >= bucketStart + bucketBlocks - 1 ? Number.POSITIVE_INFINITY : placeOf(this.#to + 1, 0);
-    return sorted.filter((place) => place >= low && place < high);
+    const all: number[] = [];
+    for (let block = first; block <= last; block++) {
+      const places = blocks[block];
+      if (places === undefined) continue;
+      // Alternatives come one after the other, each ascending.
+      for (const place of (sources[block] ?? 0) > 1 ? union(places) : places) all.push(place);
+      if (this.#pace.spend(places.length / placesPerUnit)) yield PAUSE;
+    }
+    return all;
   }
 }

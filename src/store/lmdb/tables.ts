@@ -64,6 +64,8 @@ export function openTables(options: EnvironmentOptions): Tables {
   const root = open<Uint8Array, Uint8Array>({
     ...binary,
     path: options.path,
+    // lmdb-js takes a path with a dot for a file.
+    noSubdir: false,
     maxDbs: tableNames.length + 1,
     maxReaders: 1024,
     // The whole limit is reserved as address space at once: growing a map would leave readers on the old one.

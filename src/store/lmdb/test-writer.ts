@@ -1,16 +1,26 @@
-// A writing process for tests: appends until it is killed.
-import { address, makeOutcome, topic, word } from '../contract-chain.ts';
+// A writing process for tests: appends until it is killed, or begins anew each time.
+import { address, makeChain, makeOutcome, topic, word } from '../contract-chain.ts';
 import { openLmdbStore } from './index.ts';
 
-const store = await openLmdbStore({ path: process.argv[2] ?? '', mapSizeBytes: 2 ** 30, undoWindow: 8 });
+const [path = '', mode = 'append'] = process.argv.slice(2);
+const store = await openLmdbStore({ path, mapSizeBytes: 2 ** 30, undoWindow: 8 });
+const logOf = (number: number) => ({
+  transactionIndex: 0,
+  address: address(7),
+  topics: [topic(number % 10)],
+  data: word(number),
+});
 process.send?.('ready');
-for (;;) {
+for (let copy = 0; ; copy++) {
   const parent = store.marks()?.head;
   const number = parent === undefined ? 0 : parent.number + 1;
-  const logs = [
-    { transactionIndex: 0, address: address(7), topics: [topic(number % 10)], data: word(number) },
-  ];
-  await store.append([
-    makeOutcome(parent, { logs, diff: { accounts: [[address(number % 50), word(number)]] } }),
-  ]);
+  const content = {
+    logs: [logOf(number)],
+    diff: { accounts: [[address(number % 50), word(number)] as const] },
+  };
+  if (mode === 'append') await store.append([makeOutcome(parent, content)]);
+  else {
+    const contents = Array.from({ length: 20 }, () => ({ ...content, salt: `${process.pid} ${copy}` }));
+    await store.append(makeChain(parent, contents), { anew: true, partial: true });
+  }
 }

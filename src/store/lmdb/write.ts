@@ -3,9 +3,9 @@ import { StoreError } from '../error.ts';
 import type { AppendOptions, Marks } from '../interface.ts';
 import { checkLinks, deleteBlock, hashAt, type WriteContext, writeBlock } from './block-rows.ts';
 import { numberKey, slotSubject, versionKey } from './keys.ts';
-import { readMarks, writeMarks, writeParent, writeStart } from './meta.ts';
+import { clearChainMeta, readMarks, writeMarks, writeParent, writeStart } from './meta.ts';
 import { bucketBlocks } from './posting-codec.ts';
-import { putLast, type Tables } from './tables.ts';
+import { clearTables, putLast, type Tables } from './tables.ts';
 import { decodeUndo, encodeUndo } from './undo-codec.ts';
 import { writePins } from './write-pins.ts';
 import { BucketWriter, deleteRecent, mergeRecent, writeRecent } from './write-postings.ts';
@@ -15,13 +15,14 @@ const nothing = new Uint8Array(0);
 const mergeRatio = 4;
 const mergeMinimum = 1024;
 
-/** Appends linked blocks, after taking off those above `onto`. */
+/** Appends linked blocks, after taking off those above `onto`, or all. */
 export function appendBlocks(
   context: WriteContext,
   outcomes: readonly Outcome[],
   options: AppendOptions,
 ): void {
   const { tables } = context;
+  if (options.anew === true) forgetChain(tables);
   if (options.onto !== undefined) revertBlocks(context, options.onto);
   const before = readMarks(tables);
   checkLinks(before?.head, outcomes);
@@ -29,6 +30,16 @@ export function appendBlocks(
   if (options.pins === undefined) return;
   if (after === undefined) throw new StoreError('conflict', 'an empty store has no anchor to pin values of');
   writePins(tables, after, options.pins);
+}
+
+/** Forgets every block and all that belongs to them. */
+function forgetChain(tables: Tables): void {
+  const before = readMarks(tables);
+  if (before !== undefined && before.lowest.number < before.anchor.number) {
+    throw new StoreError('conflict', `history from block ${before.lowest.number} on would be lost`);
+  }
+  clearTables(tables);
+  clearChainMeta(tables);
 }
 
 function writeOutcomes(
@@ -94,34 +105,38 @@ export function revertBlocks(context: WriteContext, number: number): void {
       `cannot revert to block ${number}: the first block with state is ${before.anchor.number}`,
     );
   }
+  if (number < (before.finalized?.number ?? number)) {
+    throw new StoreError(
+      'outOfRange',
+      `cannot revert to block ${number}: block ${before.finalized?.number} is final`,
+    );
+  }
   for (let at = before.head.number; at > number; at--) revertBlock(context, at);
   const head = { number, hash: hashAt(tables, number) };
-  const atMost = (mark: BlockRef | undefined): BlockRef | undefined =>
-    mark !== undefined && mark.number > number ? head : mark;
-  writeMarks(tables, {
-    ...before,
-    head,
-    safe: atMost(before.safe),
-    finalized: atMost(before.finalized),
-  });
+  const safe = (before.safe?.number ?? number) > number ? head : before.safe;
+  writeMarks(tables, { ...before, head, safe });
 }
 
-/** Moves safe and finalized to canonical blocks. */
+/** Moves safe and finalized up to canonical blocks. */
 export function moveMarks(tables: Tables, moved: Partial<Pick<Marks, 'safe' | 'finalized'>>): void {
   const before = readMarks(tables);
   if (before === undefined) throw new StoreError('conflict', 'cannot mark a block of an empty store');
-  for (const ref of [moved.safe, moved.finalized]) {
+  for (const name of ['safe', 'finalized'] as const) {
+    const ref = moved[name];
     if (ref === undefined) continue;
     const held = ref.number >= before.lowest.number && ref.number <= before.head.number;
     if (!held || hashAt(tables, ref.number) !== ref.hash) {
       throw new StoreError('conflict', `cannot mark block ${ref.number} ${ref.hash}: it is not canonical`);
     }
+    const mark = before[name];
+    if (mark !== undefined && ref.number < mark.number) {
+      throw new StoreError('conflict', `${name} is block ${mark.number} and does not go back`);
+    }
   }
-  writeMarks(tables, {
-    ...before,
-    safe: moved.safe ?? before.safe,
-    finalized: moved.finalized ?? before.finalized,
-  });
+  const finalized = moved.finalized ?? before.finalized;
+  const safe = moved.safe ?? before.safe;
+  const isSafe = finalized === undefined || (safe?.number ?? -1) >= finalized.number;
+  writeMarks(tables, { ...before, finalized, safe: isSafe ? safe : finalized });
 }
 
 function writeState(tables: Tables, { number, diff }: Outcome): Uint8Array[] {

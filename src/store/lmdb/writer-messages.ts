@@ -11,7 +11,6 @@ export const CHANGES = [
   'pin',
   'revertTo',
   'prune',
-  'reset',
   'mark',
 ] as const satisfies readonly (keyof Store)[];
 export type Change = (typeof CHANGES)[number];

@@ -1,6 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Outcome } from '../../chain/outcome.ts';
 import { decodeOutcome } from '../../chain/outcome-codec.ts';
+import { createLogger } from '../../telemetry/logger.ts';
+import { logWarnings } from '../../telemetry/process-log.ts';
 import { StoreError } from '../error.ts';
 import { type LmdbStore, openLmdbStore } from './index.ts';
 import type { SentOutcome, WriterAnswer, WriterData, WriterOrder } from './writer-messages.ts';
@@ -9,6 +11,7 @@ import type { SentOutcome, WriterAnswer, WriterData, WriterOrder } from './write
 async function write(options: WriterData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('a writer is started by its store');
+  logWarnings(createLogger('warn'));
   const store = await openLmdbStore(options);
   port.on('message', (order: WriterOrder) => {
     void carryOut(store, order)
@@ -43,8 +46,6 @@ async function carryOut(store: LmdbStore, order: WriterOrder): Promise<unknown> 
       return store.revertTo(...order.args);
     case 'prune':
       return store.prune(...order.args);
-    case 'reset':
-      return store.reset();
     case 'mark':
       return store.mark(...order.args);
     case 'close':

@@ -1,11 +1,19 @@
 import { Worker } from 'node:worker_threads';
 import type { Outcome } from '../../chain/outcome.ts';
-import { StoreError } from '../error.ts';
+import { isUnwritable, StoreError } from '../error.ts';
 import type { Change, ChangeArguments, SentOutcome, WriterAnswer, WriterData } from './writer-messages.ts';
 
 interface Waiting {
+  readonly change: string;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+}
+
+export interface WriterModules {
+  /** Hears that the thread ended without having been closed: nothing can be written any more. */
+  readonly onFailure: (error: Error) => void;
+  /** Hears, once, why nothing can be written for now, and with `undefined` that it can again. */
+  readonly onTrouble?: (trouble: string | undefined) => void;
 }
 
 /** A thread that changes a store: encoding rows, writing and flushing them takes longer than a caller can stand still. */
@@ -18,11 +26,16 @@ export class StoreWriter {
   /** Set once it has ended. */
   #end: Error | undefined;
 
-  /** `onFailure` hears that it ended without having been closed: nothing can be written any more. */
-  constructor(data: WriterData, onFailure: (error: Error) => void) {
+  readonly #onTrouble: WriterModules['onTrouble'];
+  /** Why a block could not be written, and why something smaller could not, which may find room where a block does not. */
+  #blockTrouble: string | undefined;
+  #smallTrouble: string | undefined;
+
+  constructor(data: WriterData, { onFailure, onTrouble }: WriterModules) {
+    this.#onTrouble = onTrouble;
     // The compiled program runs the compiled file.
     const file = import.meta.url.endsWith('.ts') ? './writer-thread.ts' : './writer-thread.js';
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data });
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: data, name: 'writer' });
     let cause: unknown;
     this.#worker.on('error', (error) => {
       cause = error;
@@ -48,7 +61,7 @@ export class StoreWriter {
     if (this.#end !== undefined) return Promise.reject(this.#end);
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { change, resolve, reject });
       this.#worker.postMessage({ id, change, args });
     });
   }
@@ -64,15 +77,30 @@ export class StoreWriter {
     this.#waiting.delete(answer.id);
     switch (answer.kind) {
       case 'done':
+        this.#heed(waiting?.change, undefined);
         waiting?.resolve(answer.value);
         break;
       case 'refused':
-        waiting?.reject(new StoreError(answer.code, answer.message));
+        this.#refuse(waiting, new StoreError(answer.code, answer.message));
         break;
       case 'failed':
         waiting?.reject(answer.error);
         break;
     }
+  }
+
+  #refuse(waiting: Waiting | undefined, error: StoreError): void {
+    if (isUnwritable(error)) this.#heed(waiting?.change, error.message);
+    waiting?.reject(error);
+  }
+
+  #heed(change: string | undefined, trouble: string | undefined): void {
+    if (change === 'close') return;
+    const before = this.#blockTrouble ?? this.#smallTrouble;
+    if (change === 'append') this.#blockTrouble = trouble;
+    if (change !== 'append' || trouble === undefined) this.#smallTrouble = trouble;
+    const now = this.#blockTrouble ?? this.#smallTrouble;
+    if (now !== before) this.#onTrouble?.(now);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
 import { StoreError } from '../error.ts';
 import type {
   AppendOptions,
@@ -56,6 +57,7 @@ class MemoryStore implements Store {
   }
 
   async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
+    if (options.anew) return this.#beginAnew(outcomes, options);
     if (options.onto !== undefined) this.#checkRevert(options.onto);
     const onto = options.onto ?? Number.POSITIVE_INFINITY;
     const kept = this.#chain.filter(({ number }) => number <= onto);
@@ -102,7 +104,6 @@ class MemoryStore implements Store {
     this.#chain = this.#chain.filter((outcome) => outcome.number <= number);
     const head = refOf(this.#outcome(number));
     if (marks.safe && marks.safe.number > number) this.#safe = head;
-    if (marks.finalized && marks.finalized.number > number) this.#finalized = head;
   }
 
   async prune(below: number): Promise<boolean> {
@@ -118,23 +119,20 @@ class MemoryStore implements Store {
     return false;
   }
 
-  async reset(): Promise<void> {
-    this.#chain = [];
-    this.#older = [];
-    this.#pins = new Map();
-    this.#safe = undefined;
-    this.#finalized = undefined;
-    this.#settled = -1;
-  }
-
   async mark(moved: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
-    for (const ref of [moved.safe, moved.finalized]) {
+    for (const name of ['safe', 'finalized'] as const) {
+      const ref = moved[name];
       if (ref && this.canonicalHash(ref.number) !== ref.hash) {
         throw new StoreError('conflict', `cannot mark block ${ref.number} ${ref.hash}: it is not canonical`);
       }
+      const before = this.marks()?.[name];
+      if (ref && before && ref.number < before.number) {
+        throw new StoreError('conflict', `${name} is block ${before.number} and does not go back`);
+      }
     }
-    this.#safe = moved.safe ?? this.#safe;
     this.#finalized = moved.finalized ?? this.#finalized;
+    this.#safe = moved.safe ?? this.#safe;
+    if (this.#finalized && this.#finalized.number > (this.#safe?.number ?? -1)) this.#safe = this.#finalized;
   }
 
   marks(): Marks | undefined {
@@ -180,15 +178,25 @@ class MemoryStore implements Store {
     return this.#chain.find((outcome) => outcome.number === number)?.diffBytes;
   }
 
-  async *findLogs(query: LogQuery, from: number, to: number): AsyncGenerator<LogMatch, void, undefined> {
+  async *findLogs(
+    query: LogQuery,
+    from: number,
+    to: number,
+    checkpoint: () => void = () => {},
+  ): AsyncGenerator<LogMatch, void, undefined> {
     if (from > to) return;
     const marks = this.marks();
     if (!marks || from < marks.lowest.number || to > marks.head.number) {
       throw new StoreError('outOfRange', `blocks ${from} to ${to} not available`);
     }
+    const pace = new Pace();
     // A list of its own: this is one snapshot.
     for (const outcome of this.#held()) {
       if (outcome.number < from || outcome.number > to) continue;
+      if (pace.spend(outcome.logs.length)) {
+        await pace.rest();
+        checkpoint();
+      }
       const indexes = outcome.logs.flatMap((log, index) => {
         const addressFits = query.addresses.length === 0 || includes(query.addresses, log.address);
         const topicsFit = query.topics.every((values, position) => {
@@ -232,6 +240,24 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {}
 
+  /** As an append to an empty store that keeps its texts; nothing changes when that is refused. */
+  async #beginAnew(outcomes: readonly Outcome[], options: AppendOptions): Promise<void> {
+    if (this.#lowest < this.#anchor) {
+      throw new StoreError('conflict', `history from block ${this.#lowest} on would be lost`);
+    }
+    const fresh = new MemoryStore(this.#undoWindow);
+    await fresh.append(outcomes, { ...options, anew: false });
+    this.#chain = fresh.#chain;
+    this.#older = [];
+    this.#lowest = fresh.#lowest;
+    this.#anchor = fresh.#anchor;
+    this.#partial = fresh.#partial;
+    this.#pins = fresh.#pins;
+    this.#safe = undefined;
+    this.#finalized = undefined;
+    this.#settled = fresh.#settled;
+  }
+
   /** The blocks that can be seen, ascending. */
   #held(): Outcome[] {
     return [...this.#older, ...this.#chain].filter(({ number }) => number >= this.#lowest);
@@ -254,8 +280,8 @@ class MemoryStore implements Store {
 
   #checkRevert(number: number): Marks {
     const marks = this.marks();
-    const undoable =
-      marks && number >= marks.anchor.number && number <= marks.head.number && number >= this.#settled;
+    const floor = Math.max(marks?.anchor.number ?? 0, marks?.finalized?.number ?? 0, this.#settled);
+    const undoable = marks && number >= floor && number <= marks.head.number;
     if (!undoable) throw new StoreError('outOfRange', `cannot revert to block ${number}`);
     return marks;
   }

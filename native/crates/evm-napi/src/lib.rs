@@ -1,18 +1,21 @@
 //! The addon: casts between JavaScript and the core, and nothing else. Strings go in and come out because they
 //! cross faster than buffers; every function turns a panic into an exception.
 
+pub mod answer;
+pub mod execution;
+pub mod memory;
+pub mod pooled;
 pub mod preconfirmed;
 pub mod streams;
 pub mod upstream;
 
 use chain_query_evm as core;
-use core::{CallOptions, CallRequest, CallResult, Chain, ChainOptions, Execution, HotLimits, Lane, Missing, Read};
-use napi::bindgen_prelude::{Buffer, Env, Object};
+use core::{CallOptions, CallRequest, CallResult, Chain, ChainOptions, HotLimits, Lane, Missing, Read};
+use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
 /// Chains of this process by handle, so that worker threads attach to the one that is there.
 static CHAINS: LazyLock<Mutex<HashMap<u32, Weak<Chain>>>> = LazyLock::new(Mutex::default);
@@ -32,9 +35,10 @@ pub struct NativeOptions {
     pub window: u32,
     pub entries: u32,
     pub code_bytes: u32,
-    pub view_entries: u32,
+    pub history_bytes: u32,
     pub pool_threads: u32,
     pub pool_queue: u32,
+    pub max_block_gas: f64,
     pub odd_transactions_roots: Option<bool>,
     pub preconfirmed_depth: Option<u32>,
 }
@@ -58,19 +62,14 @@ pub fn read_header(block: &[u8]) -> napi::Result<NativeHeader> {
     })
 }
 
-/// What executing a block gave: one of the two.
-#[napi(object)]
-pub struct NativeExecution {
-    pub outcome: Option<Buffer>,
-    pub missing: Option<String>,
-}
-
 /// Sizes for metrics.
 #[napi(object)]
 pub struct NativeSizes {
     pub accounts: u32,
     pub slots: u32,
+    pub code_bytes: u32,
     pub pooled_calls: u32,
+    pub history_bytes: f64,
 }
 
 /// A chain in memory, shared by the threads that attach to it.
@@ -94,16 +93,19 @@ impl NativeChain {
                 entries: options.entries as usize,
                 code_bytes: options.code_bytes as usize,
             },
-            view_entries: options.view_entries as usize,
+            history_bytes: options.history_bytes as usize,
             pool_threads: options.pool_threads as usize,
             pool_queue: options.pool_queue as usize,
+            max_block_gas: options.max_block_gas as u64,
         };
         let inner = Arc::new(Chain::new(spec, options).map_err(error)?);
         if let Some(depth) = depth {
             inner.set_preconfirmed_depth(depth as usize);
         }
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        CHAINS.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::downgrade(&inner));
+        let mut chains = CHAINS.lock().unwrap_or_else(PoisonError::into_inner);
+        chains.retain(|_, chain| chain.strong_count() > 0);
+        chains.insert(id, Arc::downgrade(&inner));
         Ok(Self { id, inner })
     }
 
@@ -147,15 +149,6 @@ impl NativeChain {
         self.inner.apply(header, diff).map_err(error)
     }
 
-    /// Executes and verifies a block on the head and makes it the head.
-    #[napi(catch_unwind)]
-    pub fn execute(&self, block: &[u8]) -> napi::Result<NativeExecution> {
-        Ok(match self.inner.execute(block).map_err(error)? {
-            Execution::Done(outcome) => NativeExecution { outcome: Some(outcome.encode().into()), missing: None },
-            Execution::Missing(missing) => NativeExecution { outcome: None, missing: Some(missing.encode()) },
-        })
-    }
-
     /// Takes in what `execute` lacked.
     #[napi(catch_unwind)]
     pub fn provide(&self, missing: String, values: &[u8]) -> napi::Result<()> {
@@ -178,9 +171,15 @@ impl NativeChain {
 
     #[napi(catch_unwind)]
     pub fn sizes(&self) -> NativeSizes {
-        let (accounts, slots, pooled) = self.inner.sizes();
+        let (accounts, slots, code_bytes, pooled_calls) = self.inner.sizes();
         let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        NativeSizes { accounts: narrow(accounts), slots: narrow(slots), pooled_calls: narrow(pooled) }
+        NativeSizes {
+            accounts: narrow(accounts),
+            slots: narrow(slots),
+            code_bytes: narrow(code_bytes),
+            pooled_calls: narrow(pooled_calls),
+            history_bytes: self.inner.history_bytes() as f64,
+        }
     }
 }
 
@@ -230,57 +229,56 @@ impl NativeCommitment {
     }
 }
 
-/// Tells a pooled call that nobody waits for it any more.
-#[napi]
-#[derive(Default)]
-pub struct NativeCancel(Arc<AtomicBool>);
-
-#[napi]
-impl NativeCancel {
-    #[napi(constructor)]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    #[napi]
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The state after one block. Its answers are texts whose first character says what they are: `=` a value,
 /// `r` revert data, `h` a halt, `i` an invalid call, `m` missing keys, `o` outdated, `b` over the step budget,
 /// `t` timed out, `c` cancelled, `f` pool full.
 #[napi]
-pub struct NativeView(Arc<core::View>);
+pub struct NativeView(Option<Arc<core::View>>);
+
+impl NativeView {
+    fn new(view: core::View) -> Self {
+        Self(Some(Arc::new(view)))
+    }
+
+    fn get(&self) -> napi::Result<&Arc<core::View>> {
+        self.0.as_ref().ok_or_else(|| error(core::Error::Unavailable("the state was given back".into())))
+    }
+}
 
 #[napi]
 impl NativeView {
     /// Opens the state after the block with this header.
     #[napi(factory, catch_unwind)]
     pub fn open(chain: &NativeChain, header: &[u8]) -> napi::Result<Self> {
-        Ok(Self(Arc::new(core::View::open(Arc::clone(&chain.inner), header).map_err(error)?)))
+        Ok(Self::new(core::View::open(Arc::clone(&chain.inner), header).map_err(error)?))
+    }
+
+    /// Gives the state back: what only this view held is freed now, and not when JavaScript finds the time. Calls that run
+    /// in the pool go on; whatever is asked after it fails.
+    #[napi]
+    pub fn release(&mut self) {
+        self.0 = None;
     }
 
     #[napi(getter)]
-    pub fn number(&self) -> f64 {
-        self.0.number() as f64
+    pub fn number(&self) -> napi::Result<f64> {
+        Ok(self.get()?.number() as f64)
     }
 
     #[napi(getter)]
-    pub fn hash(&self) -> String {
-        self.0.hash().to_string()
+    pub fn hash(&self) -> napi::Result<String> {
+        Ok(self.get()?.hash().to_string())
     }
 
     #[napi(getter)]
-    pub fn timestamp(&self) -> f64 {
-        self.0.header().timestamp as f64
+    pub fn timestamp(&self) -> napi::Result<f64> {
+        Ok(self.get()?.header().timestamp as f64)
     }
 
     #[napi(catch_unwind)]
     pub fn nonce(&self, address: String) -> napi::Result<String> {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
-        Ok(match self.0.account(address) {
+        Ok(match self.get()?.account(address) {
             Read::Value(account) => format!("=0x{:x}", account.map_or(0, |account| account.nonce)),
             Read::Missing(missing) => format!("m{}", missing.encode()),
             Read::Outdated => "o".into(),
@@ -291,7 +289,7 @@ impl NativeView {
     #[napi(catch_unwind)]
     pub fn account(&self, address: String) -> napi::Result<String> {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
-        Ok(match self.0.account(address) {
+        Ok(match self.get()?.account(address) {
             Read::Value(account) => {
                 let (nonce, balance) =
                     account.map_or_else(Default::default, |account| (account.nonce, account.balance));
@@ -306,7 +304,7 @@ impl NativeView {
     pub fn storage(&self, address: String, slot: String) -> napi::Result<String> {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
         let slot = slot.parse().map_err(|_| malformed("a slot has 32 bytes"))?;
-        Ok(match self.0.slot(address, slot) {
+        Ok(match self.get()?.slot(address, slot) {
             Read::Value(value) => format!("=0x{value:064x}"),
             Read::Missing(missing) => format!("m{}", missing.encode()),
             Read::Outdated => "o".into(),
@@ -325,62 +323,28 @@ impl NativeView {
         budget: u32,
     ) -> napi::Result<String> {
         let request = request(from, to, gas, data, options)?;
-        Ok(render(core::call(&self.0, &request, &Lane::Inline(u64::from(budget)))))
+        Ok(render(core::call(self.get()?, &request, &Lane::Inline(u64::from(budget)))))
     }
 
-    /// Runs a call in the pool, for at most `milliseconds` from now.
-    #[allow(clippy::too_many_arguments, reason = "positional texts cross faster than an object")]
-    #[napi(catch_unwind, ts_return_type = "Promise<string>")]
-    pub fn call_pooled<'env>(
-        &self,
-        env: &'env Env,
-        from: Option<String>,
-        to: Option<String>,
-        gas: String,
-        data: Option<String>,
-        options: Option<String>,
-        milliseconds: u32,
-        cancel: &NativeCancel,
-    ) -> napi::Result<Object<'env>> {
-        let request = request(from, to, gas, data, options)?;
-        let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
-        let lane = Lane::Pool { deadline, cancel: Arc::clone(&cancel.0) };
-        let (deferred, promise) = env.create_deferred::<String, Resolver>()?;
-        let view = Arc::clone(&self.0);
-        // Shared, because a full queue gives the job back to nobody.
-        let answer = Arc::new(Answer(Mutex::new(Some(deferred))));
-        let job = {
-            let answer = Arc::clone(&answer);
-            move || {
-                let run = std::panic::AssertUnwindSafe(|| render(core::call(&view, &request, &lane)));
-                let text = std::panic::catch_unwind(run)
-                    .map_err(|_| napi::Error::from_reason("unavailable: the EVM failed inside"));
-                answer.give(text);
-            }
-        };
-        if !self.0.chain().pool().submit(job) {
-            answer.give(Ok("f".into()));
+    /// Keeps what is loaded for a block below the window until `release_loaded`.
+    #[napi(catch_unwind)]
+    pub fn hold_loaded(&self) -> napi::Result<()> {
+        self.get()?.hold_loaded();
+        Ok(())
+    }
+
+    #[napi(catch_unwind)]
+    pub fn release_loaded(&self) {
+        // Given back, it has let go of everything.
+        if let Ok(view) = self.get() {
+            view.release_loaded();
         }
-        Ok(promise)
     }
 
     /// Takes in what a read or call lacked.
     #[napi(catch_unwind)]
     pub fn provide(&self, missing: String, values: &[u8]) -> napi::Result<()> {
-        provide(&self.0, &missing, values)
-    }
-}
-
-type Resolver = Box<dyn FnOnce(Env) -> napi::Result<String> + Send>;
-
-/// A promise that is settled once, from any thread.
-struct Answer(Mutex<Option<napi::JsDeferred<String, Resolver>>>);
-
-impl Answer {
-    fn give(&self, text: napi::Result<String>) {
-        if let Some(deferred) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            deferred.resolve(Box::new(move |_| text));
-        }
+        provide(self.get()?, &missing, values)
     }
 }
 

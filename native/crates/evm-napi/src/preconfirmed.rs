@@ -1,9 +1,10 @@
 //! Flashblocks: blocks in pieces, before they are sealed.
 
+use crate::execution::{Bounds, NativeCancel, execute_off_thread};
 use crate::{NativeChain, NativeView, error, malformed};
 use chain_query_evm as core;
 use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion};
-use napi::bindgen_prelude::Buffer;
+use napi::bindgen_prelude::{Buffer, Env, Object};
 use napi_derive::napi;
 use std::sync::Arc;
 
@@ -45,8 +46,8 @@ fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-impl From<Promotion> for NativePromotion {
-    fn from(Promotion { preconfirmed, difference, result }: Promotion) -> Self {
+impl From<Promotion<Vec<u8>>> for NativePromotion {
+    fn from(Promotion { preconfirmed, difference, result }: Promotion<Vec<u8>>) -> Self {
         let (differs, transaction, field) = match difference {
             None => (None, None, None),
             Some(Difference::Transaction(index)) => (Some("transaction"), Some(narrow(index)), None),
@@ -57,7 +58,7 @@ impl From<Promotion> for NativePromotion {
         let differs = differs.map(String::from);
         let known = Self { differs, transaction, field, preconfirmed, ..Default::default() };
         match result {
-            Promoted::Done(outcome) => Self { outcome: Some(outcome.encode().into()), ..known },
+            Promoted::Done(outcome) => Self { outcome: Some(outcome.into()), ..known },
             // It is not decided yet.
             Promoted::Missing(missing) => {
                 Self { missing: Some(missing.encode()), preconfirmed, ..Default::default() }
@@ -70,35 +71,88 @@ impl From<Promotion> for NativePromotion {
 #[napi]
 impl NativeChain {
     /// Executes a flashblock (JSON, the whole message) on the one before it and shows it to `openPreconfirmed`.
-    #[napi(catch_unwind)]
-    pub fn extend_preconfirmed(&self, flashblock: String) -> napi::Result<NativePiece> {
-        let flashblock = Flashblock::parse(&flashblock).map_err(error)?;
-        Ok(match self.inner.extend_preconfirmed(&flashblock).map_err(error)? {
-            Preconfirmation::Done(piece) => NativePiece {
-                outcome: Some(piece.outcome.encode().into()),
-                version: Some(piece.version as f64),
-                index: Some(piece.index as f64),
-                first_transaction: Some(narrow(piece.first_transaction)),
-                first_log: Some(narrow(piece.first_log)),
-                missing: None,
+    #[napi(catch_unwind, ts_return_type = "Promise<NativePiece>")]
+    pub fn extend_preconfirmed<'env>(
+        &self,
+        env: &'env Env,
+        flashblock: String,
+        milliseconds: u32,
+        cancel: &NativeCancel,
+    ) -> napi::Result<Object<'env>> {
+        execute_off_thread(
+            env,
+            &self.inner,
+            Bounds::new(milliseconds, cancel),
+            move |chain, limits| {
+                let flashblock = Flashblock::parse(&flashblock)?;
+                Ok(match chain.run_flashblock(&flashblock, limits)? {
+                    Preconfirmation::Done(extension) => {
+                        Preconfirmation::Done((extension.piece().outcome.encode(), extension))
+                    }
+                    Preconfirmation::Missing(missing) => Preconfirmation::Missing(missing),
+                })
             },
-            Preconfirmation::Missing(missing) => {
-                NativePiece { missing: Some(missing.encode()), ..Default::default() }
-            }
-        })
+            |chain, preconfirmation| {
+                Ok(match preconfirmation {
+                    Preconfirmation::Done((outcome, extension)) => {
+                        let piece = chain.show(extension)?;
+                        NativePiece {
+                            outcome: Some(outcome.into()),
+                            version: Some(piece.version as f64),
+                            index: Some(piece.index as f64),
+                            first_transaction: Some(narrow(piece.first_transaction)),
+                            first_log: Some(narrow(piece.first_log)),
+                            missing: None,
+                        }
+                    }
+                    Preconfirmation::Missing(missing) => {
+                        NativePiece { missing: Some(missing.encode()), ..Default::default() }
+                    }
+                })
+            },
+        )
     }
 
     /// Makes a sealed block (RLP) the head: as far as it is as it was pre-confirmed, without executing it again.
-    #[napi(catch_unwind)]
-    pub fn promote(&self, block: &[u8]) -> napi::Result<NativePromotion> {
-        Ok(self.inner.promote(block).map_err(error)?.map(Into::into).unwrap_or_default())
+    #[napi(catch_unwind, ts_return_type = "Promise<NativePromotion>")]
+    pub fn promote<'env>(
+        &self,
+        env: &'env Env,
+        block: &[u8],
+        milliseconds: u32,
+        cancel: &NativeCancel,
+    ) -> napi::Result<Object<'env>> {
+        let block = block.to_vec();
+        execute_off_thread(
+            env,
+            &self.inner,
+            Bounds::new(milliseconds, cancel),
+            move |chain, limits| {
+                let promotion = chain.run_promotion(&block, limits)?;
+                promotion
+                    .map(|promotion| promotion.and_then(|ready| Ok((ready.outcome().encode(), ready))))
+                    .transpose()
+            },
+            |chain, promotion| {
+                let Some(promotion) = promotion else { return Ok(NativePromotion::default()) };
+                let made_head = promotion.and_then(|(outcome, ready)| {
+                    chain.make_head(ready)?;
+                    Ok(outcome)
+                })?;
+                Ok(made_head.into())
+            },
+        )
     }
 
-    /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere.
+    /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere, and
+    /// nothing of it is executed.
     #[napi(catch_unwind)]
     pub fn promote_sealed(&self, hash: String) -> napi::Result<NativePromotion> {
         let hash = hash.parse().map_err(|why| malformed(format!("block hash: {why}")))?;
-        Ok(self.inner.promote_sealed(hash).map_err(error)?.map(Into::into).unwrap_or_default())
+        let Some(promotion) = self.inner.promote_sealed(hash).map_err(error)? else {
+            return Ok(NativePromotion::default());
+        };
+        Ok(promotion.and_then(|outcome| Ok(outcome.encode())).map_err(error)?.into())
     }
 
     /// Forgets pre-confirmed blocks from a number on.
@@ -135,29 +189,29 @@ impl NativeView {
                 core::View::open_preconfirmed_at(inner, version)
             }
         };
-        Ok(view.map(|view| Self(Arc::new(view))))
+        Ok(view.map(Self::new))
     }
 
     /// The last flashblock of a pre-confirmed state.
     #[napi(getter)]
-    pub fn flashblock_index(&self) -> Option<f64> {
-        self.0.flashblock_index().map(|index| index as f64)
+    pub fn flashblock_index(&self) -> napi::Result<Option<f64>> {
+        Ok(self.get()?.flashblock_index().map(|index| index as f64))
     }
 
     /// The header of the block so far, RLP.
     #[napi(catch_unwind)]
-    pub fn header(&self) -> Buffer {
-        self.0.encoded_header().into()
+    pub fn header(&self) -> napi::Result<Buffer> {
+        Ok(self.get()?.encoded_header().into())
     }
 
     /// The confirmed block this state stands on: its own, but for a pre-confirmed one.
     #[napi(getter)]
-    pub fn base_number(&self) -> f64 {
-        self.0.base().0 as f64
+    pub fn base_number(&self) -> napi::Result<f64> {
+        Ok(self.get()?.base().0 as f64)
     }
 
     #[napi(getter)]
-    pub fn base_hash(&self) -> String {
-        self.0.base().1.to_string()
+    pub fn base_hash(&self) -> napi::Result<String> {
+        Ok(self.get()?.base().1.to_string())
     }
 }

@@ -1,26 +1,30 @@
 //! Executing and verifying a block.
 
 use crate::chain::Chain;
+use crate::claim::{GasClaim, contradiction};
 use crate::commitment::Commitment;
 use crate::db::{Guess, ViewDb};
 use crate::diff::Diff;
 use crate::error::Error;
 use crate::key::{Missing, MissingSet};
-use crate::meter::Meter;
+use crate::limits::Limits;
+use crate::machine::{BlockState, eth_evm, op_evm, ran_out_of_memory, relax};
+use crate::meter::{Meter, Stop};
 use crate::outcome::Outcome;
 use crate::spec::{ChainSpec, Stack};
 use crate::transaction::{StackReceipt, StackTransaction, l1_extras};
 use crate::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
 use crate::view::View;
 use alloy_consensus::{Block, Header, TxEnvelope};
-use alloy_evm::block::{BlockExecutionError, BlockExecutionResult, BlockExecutor, BlockExecutorFactory, TxResult};
+use alloy_evm::block::{BlockExecutionError, BlockExecutionResult, BlockExecutor, TxResult};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
-use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutorFactory, EthEvmFactory};
-use alloy_evm::{Evm, EvmEnv, EvmFactory, FromRecoveredTx, FromTxWithEncoded};
+use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
+use alloy_evm::{Evm, FromRecoveredTx, FromTxWithEncoded};
 use alloy_op_evm::block::OpAlloyReceiptBuilder;
-use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutorFactory, OpEvmFactory, OpTx};
+use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutor};
 use alloy_primitives::Bytes;
 use op_alloy_consensus::{L2_TO_L1_MESSAGE_PASSER_ADDRESS, OpTxEnvelope};
+use revm::context_interface::Cfg;
 use revm::database::State;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::state::EvmState;
@@ -29,12 +33,31 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Missing keys from which a run looks for no more: they are loaded first, and the next one goes on.
+const MAX_MISSING: usize = 65_536;
+
 /// How executing a block ended.
 #[derive(Debug)]
-pub enum Execution {
-    Done(Box<Outcome>),
+pub enum Execution<T = Box<Outcome>> {
+    Done(T),
     /// State it lacked; provide it to the head view and execute again.
     Missing(Missing),
+}
+
+/// A block that was executed and verified, and is not the head yet. Executing changes nothing, so that it can be done
+/// on another thread and be given up.
+#[derive(Debug)]
+pub struct Ready {
+    /// Of hot state when it was executed.
+    pub(crate) generation: u64,
+    pub(crate) outcome: Box<Outcome>,
+    pub(crate) commitment: Option<Commitment>,
+}
+
+impl Ready {
+    pub const fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
 }
 
 /// What is done with what executing a block gives.
@@ -46,73 +69,111 @@ pub(crate) enum Check<'a> {
     Fill,
 }
 
-/// Executes `rlp` on the state of `view`, its parent.
-pub(crate) fn execute(chain: &Chain, view: &Arc<View>, rlp: &[u8], check: Check<'_>) -> Result<Execution, Error> {
-    match chain.spec().stack {
+impl Check<'_> {
+    fn claim(&self, spec: &ChainSpec, header: &Header, transaction_cap: u64) -> GasClaim {
+        match self {
+            Self::Compare(_) => GasClaim::new(spec, header, header.gas_used, transaction_cap),
+            Self::Fill => GasClaim::none(),
+        }
+    }
+}
+
+/// Executes `rlp` on the state of `view`, its parent. Changes nothing.
+pub(crate) fn execute(
+    chain: &Chain,
+    view: &Arc<View>,
+    rlp: &[u8],
+    check: Check<'_>,
+    limits: &Limits,
+) -> Result<Execution, Error> {
+    let spec = chain.spec();
+    match spec.stack {
         Stack::Ethereum => {
             let block = decode::<TxEnvelope>(rlp)?;
-            let factory = EthBlockExecutorFactory::new(
-                AlloyReceiptBuilder::default(),
-                spec_of(chain),
-                EthEvmFactory::default(),
-            );
-            let header = block.header.clone();
-            let (ommers, withdrawals) = (block.body.ommers.clone(), block.body.withdrawals.clone());
-            let context = EthBlockExecutionCtx {
-                parent_hash: header.parent_hash,
-                parent_beacon_block_root: header.parent_beacon_block_root,
-                ommers: &ommers,
-                withdrawals: withdrawals.as_ref().map(|list| Cow::Borrowed(list.as_slice())),
-                extra_data: header.extra_data.clone(),
-                tx_count_hint: Some(block.body.transactions.len()),
-                slot_number: None,
+            let limits = admit(chain, view, &block.header, limits)?;
+            let env = spec.eth_env(&block.header);
+            let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
+            let (header, body) = (block.header.clone(), block.body.clone());
+            let open = |state: BlockState, is_relaxed: bool| {
+                let mut env = env.clone();
+                if is_relaxed {
+                    relax(&mut env);
+                }
+                let context = EthBlockExecutionCtx {
+                    parent_hash: header.parent_hash,
+                    parent_beacon_block_root: header.parent_beacon_block_root,
+                    ommers: &body.ommers,
+                    withdrawals: body.withdrawals.as_ref().map(|list| Cow::Borrowed(list.as_slice())),
+                    extra_data: header.extra_data.clone(),
+                    tx_count_hint: Some(body.transactions.len()),
+                    slot_number: None,
+                };
+                EthBlockExecutor::new(eth_evm(state, env), context, spec, AlloyReceiptBuilder::default())
             };
-            let env = chain.spec().eth_env(&header);
-            run_block(chain.spec(), view, rlp, block, &factory, env, context, check)
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
         }
         Stack::Op => {
             let block = decode::<OpTxEnvelope>(rlp)?;
-            let factory = OpBlockExecutorFactory::new(
-                OpAlloyReceiptBuilder::default(),
-                spec_of(chain),
-                OpEvmFactory::<OpTx>::default(),
-            );
+            let limits = admit(chain, view, &block.header, limits)?;
+            let env = spec.op_env(&block.header);
+            let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
             let context = OpBlockExecutionCtx {
                 parent_hash: block.header.parent_hash,
                 parent_beacon_block_root: block.header.parent_beacon_block_root,
                 extra_data: block.header.extra_data.clone(),
             };
-            let env = chain.spec().op_env(&block.header);
-            run_block(chain.spec(), view, rlp, block, &factory, env, context, check)
+            let open = |state: BlockState, is_relaxed: bool| {
+                let mut env = env.clone();
+                if is_relaxed {
+                    relax(&mut env);
+                }
+                let receipts = OpAlloyReceiptBuilder::default();
+                OpBlockExecutor::new(op_evm(state, env), context.clone(), spec, receipts)
+            };
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
         }
     }
 }
 
-fn spec_of(chain: &Chain) -> Arc<ChainSpec> {
-    Arc::clone(chain.spec())
+/// What can be told from the header alone. Gives the limits with the time that the block may take.
+fn admit(chain: &Chain, view: &View, header: &Header, limits: &Limits) -> Result<Limits, Error> {
+    if header.parent_hash != view.hash() {
+        return Err(invalid(header, format!("it does not follow block {} {}", view.number(), view.hash())));
+    }
+    if let Some(why) = contradiction(header, view.header()) {
+        return Err(invalid(header, why));
+    }
+    chain.options().check_gas_limit(header.gas_limit).map_err(|why| why.of(&about(header)))?;
+    Ok(limits.with_time_for(header.gas_used))
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts that differ between the stacks, handed in once")]
-fn run_block<'a, F>(
+/// How a block is run.
+struct Run<'a> {
+    check: Check<'a>,
+    claim: GasClaim,
+    limits: Limits,
+}
+
+fn run_block<T, E>(
     spec: &ChainSpec,
     view: &Arc<View>,
     rlp: &[u8],
-    mut block: Block<F::Transaction>,
-    factory: &'a F,
-    env: EvmEnv<<F::EvmFactory as EvmFactory>::Spec>,
-    context: F::ExecutionCtx<'a>,
-    check: Check<'_>,
+    mut block: Block<T>,
+    open: impl Fn(BlockState, bool) -> E,
+    Run { check, claim, limits }: Run<'_>,
 ) -> Result<Execution, Error>
 where
-    F: BlockExecutorFactory<Transaction: StackTransaction<Receipt = F::Receipt>, Receipt: StackReceipt>,
-    F::EvmFactory: EvmFactory<
-            BlockEnv = revm::context::BlockEnv,
-            Tx: FromRecoveredTx<F::Transaction> + FromTxWithEncoded<F::Transaction>,
+    T: StackTransaction,
+    E: BlockExecutor<
+            Transaction = T,
+            Receipt = T::Receipt,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>,
         >,
 {
     let header = &block.header;
-    check_body(spec, view, &block)?;
-    let sent = recover(spec, &block, 0)?;
+    let exhausted = |why: Error| why.of(&about(header));
+    check_contents(spec, &block)?;
+    let sent = recover(spec, &block, 0, &limits).map_err(exhausted)?;
     let wants_roots = spec.receipts_hold_roots(header.number);
     if wants_roots && !matches!(&check, Check::Compare(commitment) if commitment.is_some()) {
         return Err(Error::Unsupported(format!(
@@ -124,13 +185,18 @@ where
         return Err(Error::Unavailable("the head moved".into()));
     };
     let missing = SharedMissing::default();
-    let ran = run(factory, view, &missing, &env, context.clone(), &sent, wants_roots);
+    let executor = open(open_state(view, &missing, &limits), false);
+    let ran = run(executor, claim, &limits, &sent, wants_roots);
+    // Before what it found is looked at: what was cut short is neither valid nor invalid.
+    limits.check().map_err(exhausted)?;
     if !missing.borrow().is_empty() {
-        speculate(factory, view, &missing, env, context, &sent);
+        let mut state = open_state(view, &missing, &limits);
+        state.database.guess = Guess::One;
+        speculate(open(state, true), &limits, &sent);
         return Ok(Execution::Missing(view.missing(epoch, missing.borrow_mut().take())));
     }
     let Ran { mut state, mut result, changes } =
-        ran.map_err(|why| invalid(header, format!("it cannot be executed: {why}")))?;
+        ran.map_err(|why| why.describe(|why| invalid(header, why), &about(header)))?;
 
     state.merge_transitions(BundleRetention::PlainState);
     let diff = Diff::from_bundle(&state.take_bundle());
@@ -181,18 +247,6 @@ where
     Ok(Execution::Done(Box::new(outcome)))
 }
 
-/// What can be checked without executing anything.
-fn check_body<T: StackTransaction>(spec: &ChainSpec, view: &View, block: &Block<T>) -> Result<(), Error> {
-    let header = &block.header;
-    if header.number != view.number() + 1 || header.parent_hash != view.hash() {
-        return Err(invalid(header, format!("it does not follow block {} {}", view.number(), view.hash())));
-    }
-    if header.timestamp < view.header().timestamp {
-        return Err(invalid(header, "its timestamp is before its parent's"));
-    }
-    check_contents(spec, block)
-}
-
 /// A finished run.
 struct Ran<R> {
     state: State<ViewDb>,
@@ -203,73 +257,122 @@ struct Ran<R> {
 
 pub(crate) type SharedMissing = Rc<RefCell<MissingSet>>;
 
-pub(crate) fn open_state(view: &Arc<View>, missing: &SharedMissing) -> State<ViewDb> {
-    let mut db = ViewDb::new(Arc::clone(view), Meter::unlimited());
+pub(crate) fn open_state(view: &Arc<View>, missing: &SharedMissing, limits: &Limits) -> BlockState {
+    let mut db = ViewDb::new(Arc::clone(view), Meter::block(limits));
     db.missing = Rc::clone(missing);
     State::builder().with_database(db).with_bundle_update().build()
 }
 
-fn run<'a, F>(
-    factory: &'a F,
-    view: &Arc<View>,
-    missing: &SharedMissing,
-    env: &EvmEnv<<F::EvmFactory as EvmFactory>::Spec>,
-    context: F::ExecutionCtx<'a>,
-    sent: &[Sent<F::Transaction>],
-    keep_changes: bool,
-) -> Result<Ran<F::Receipt>, BlockExecutionError>
+/// Why a block was not executed to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Invalid(String),
+    /// By a limit of ours.
+    Stopped(Error),
+    /// So much was missing that it has to be loaded before anything else.
+    Lacking,
+}
+
+impl Failure {
+    /// As an error: of what is invalid as `invalid` words it, and else about `what`.
+    pub(crate) fn describe(self, invalid: impl FnOnce(String) -> Error, what: &str) -> Error {
+        match self {
+            Self::Invalid(why) => invalid(why),
+            Self::Stopped(why) => why.of(what),
+            // Whoever finds keys missing does not ask why.
+            Self::Lacking => Error::Unavailable(format!("{what}: its state is not here")),
+        }
+    }
+
+    pub(crate) fn cannot(why: BlockExecutionError) -> Self {
+        Self::Invalid(format!("it cannot be executed: {why}"))
+    }
+}
+
+/// Executes one transaction of a block, of which those before it used `used`. Gives what they have used with it.
+pub(crate) fn execute_next<T, E>(
+    executor: &mut E,
+    claim: GasClaim,
+    used: u64,
+    tx: &Sent<T>,
+    see: impl FnOnce(&EvmState),
+) -> Result<u64, Failure>
 where
-    F: BlockExecutorFactory<Transaction: StackTransaction>,
-    F::EvmFactory: EvmFactory<
-            BlockEnv = revm::context::BlockEnv,
-            Tx: FromRecoveredTx<F::Transaction> + FromTxWithEncoded<F::Transaction>,
-        >,
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
 {
-    let evm = factory.evm_factory().create_evm(open_state(view, missing), env.clone());
-    let mut executor = factory.create_executor(evm, context);
-    let mut changes = Vec::new();
-    executor.apply_pre_execution_changes()?;
+    let least = claim.least_left(used, tx.value().inner());
+    executor.evm_mut().db_mut().database.meter.begin_transaction(tx.value().inner().gas_limit(), least);
+    let done = executor.execute_transaction_with_result_closure(tx, |done| see(&done.result().state));
+    let db = &executor.evm().db().database;
+    let lacked = db.missing.borrow().len();
+    if db.memory.as_ref().is_some_and(ran_out_of_memory) {
+        return Err(Failure::Stopped(Error::Exhausted("a transaction of it takes too much memory".into())));
+    }
+    let used = match (done, db.meter.stopped) {
+        (Ok(gas), _) => used.saturating_add(gas.tx_gas_used()),
+        (Err(_), Some(Stop::Claim)) => return Err(Failure::Invalid(claim.to_string())),
+        // Also what would not have ended in time.
+        (Err(_), Some(Stop::Deadline)) => return Err(Failure::Stopped(Limits::too_long())),
+        (Err(why), _) => return Err(Failure::cannot(why)),
+    };
+    match lacked {
+        0 if claim.is_passed_by(used) => Err(Failure::Invalid(claim.to_string())),
+        // What made-up state used says nothing.
+        0..MAX_MISSING => Ok(used),
+        _ => Err(Failure::Lacking),
+    }
+}
+
+fn run<T, E>(
+    mut executor: E,
+    claim: GasClaim,
+    limits: &Limits,
+    sent: &[Sent<T>],
+    keep_changes: bool,
+) -> Result<Ran<E::Receipt>, Failure>
+where
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+{
+    let (mut changes, mut used) = (Vec::new(), 0);
+    executor.apply_pre_execution_changes().map_err(Failure::cannot)?;
     for tx in sent {
-        executor.execute_transaction_with_result_closure(tx, |done| {
+        limits.check().map_err(Failure::Stopped)?;
+        used = execute_next(&mut executor, claim, used, tx, |state| {
             if keep_changes {
-                changes.push(done.result().state.clone());
+                changes.push(state.clone());
             }
         })?;
     }
-    let (evm, result) = executor.finish()?;
+    // What the last one left of its claim is not what system calls may spend.
+    executor.evm_mut().db_mut().database.meter.begin_transaction(0, 0);
+    let (evm, result) = executor.finish().map_err(Failure::cannot)?;
     Ok(Ran { state: evm.finish().0, result, changes })
 }
 
 /// Runs the block once more with checks off, errors ignored and another guess, to learn as many missing keys as one
 /// round can.
-fn speculate<'a, F>(
-    factory: &'a F,
-    view: &Arc<View>,
-    missing: &SharedMissing,
-    mut env: EvmEnv<<F::EvmFactory as EvmFactory>::Spec>,
-    context: F::ExecutionCtx<'a>,
-    sent: &[Sent<F::Transaction>],
-) where
-    F: BlockExecutorFactory<Transaction: StackTransaction>,
-    F::EvmFactory: EvmFactory<
-            BlockEnv = revm::context::BlockEnv,
-            Tx: FromRecoveredTx<F::Transaction> + FromTxWithEncoded<F::Transaction>,
-        >,
+fn speculate<T, E>(mut executor: E, limits: &Limits, sent: &[Sent<T>])
+where
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
 {
-    env.cfg_env.disable_nonce_check = true;
-    env.cfg_env.disable_balance_check = true;
-    env.cfg_env.disable_eip3607 = true;
-    env.cfg_env.disable_base_fee = true;
-    let mut state = open_state(view, missing);
-    state.database.guess = Guess::One;
-    let evm = factory.evm_factory().create_evm(state, env);
-    let mut executor = factory.create_executor(evm, context);
     // Errors here only mean that fewer keys were found; the strict run after this one decides.
     let _ = executor.apply_pre_execution_changes();
     for tx in sent {
-        let _ = executor.execute_transaction(tx);
+        let done = execute_next(&mut executor, GasClaim::none(), 0, tx, |_| {});
+        if limits.check().is_err() || matches!(done, Err(Failure::Lacking)) {
+            return;
+        }
     }
+    executor.evm_mut().db_mut().database.meter.begin_transaction(0, 0);
     let _ = executor.finish();
+}
+
+/// How errors name a block.
+fn about(header: &Header) -> String {
+    format!("block {} {}", header.number, header.hash_slow())
 }
 
 pub(crate) fn check_state(

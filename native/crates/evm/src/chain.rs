@@ -1,11 +1,13 @@
 //! One chain in memory: rules, hot state, and the pool for long calls.
 
-use crate::block::{self, Check, Execution};
+use crate::block::{self, Check, Execution, Ready};
 use crate::commitment::Commitment;
 use crate::db::bytecode;
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
+use crate::history::History;
 use crate::hot::{HotLimits, HotState};
+use crate::limits::Limits;
 use crate::loaded::{Task, WorkingSet};
 use crate::outcome::Outcome;
 use crate::pool::Pool;
@@ -21,11 +23,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Clone, Copy)]
 pub struct ChainOptions {
     pub hot: HotLimits,
-    /// Accounts and slots kept for one block below the window, each.
-    pub view_entries: usize,
+    /// Bytes kept of what was loaded for blocks below the window, all of them together.
+    pub history_bytes: usize,
     pub pool_threads: usize,
     pub pool_queue: usize,
+    /// The largest gas limit of a block that is executed.
+    pub max_block_gas: u64,
 }
+
+impl ChainOptions {
+    /// Refuses what a block of this gas limit might take.
+    pub(crate) fn check_gas_limit(&self, limit: u64) -> Result<(), Error> {
+        if limit <= self.max_block_gas {
+            return Ok(());
+        }
+        Err(Error::Exhausted(format!(
+            "its gas limit of {limit} is above {}, the most that is taken (--max-block-gas)",
+            self.max_block_gas
+        )))
+    }
+}
+
+/// Blocks and flashblocks that may wait for their thread. There is one follower and one stream, each with one at a time.
+const EXECUTIONS: usize = 16;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -33,9 +53,11 @@ pub struct Chain {
     spec: Arc<ChainSpec>,
     options: ChainOptions,
     hot: HotState,
+    history: History,
     working: WorkingSet,
     preconfirmed: Preconfirmed,
     pool: Pool,
+    executions: Pool,
     commitment: Mutex<Option<Commitment>>,
 }
 
@@ -46,9 +68,11 @@ impl Chain {
             spec: Arc::new(spec),
             options,
             hot: HotState::new(options.hot),
+            history: History::new(options.history_bytes),
             working: WorkingSet::default(),
             preconfirmed: Preconfirmed::default(),
-            pool: Pool::start(options.pool_threads, options.pool_queue)?,
+            pool: Pool::start("evm", options.pool_threads, options.pool_queue)?,
+            executions: Pool::start("blocks", 1, EXECUTIONS)?,
             commitment: Mutex::new(None),
         })
     }
@@ -65,8 +89,17 @@ impl Chain {
         &self.pool
     }
 
+    /// The thread that blocks and flashblocks are executed on. Calls have another one, and cannot fill this.
+    pub const fn executions(&self) -> &Pool {
+        &self.executions
+    }
+
     pub(crate) const fn hot(&self) -> &HotState {
         &self.hot
+    }
+
+    pub(crate) const fn history(&self) -> &History {
+        &self.history
     }
 
     pub(crate) const fn working(&self) -> &WorkingSet {
@@ -77,8 +110,20 @@ impl Chain {
         &self.preconfirmed
     }
 
-    pub(crate) fn commitment(&self) -> MutexGuard<'_, Option<Commitment>> {
+    fn lock_commitment(&self) -> MutexGuard<'_, Option<Commitment>> {
         self.commitment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the complete state out, to compute a root with it off the thread that others wait for.
+    pub(crate) fn take_commitment(&self) -> Option<Commitment> {
+        self.lock_commitment().take()
+    }
+
+    /// Puts it back, unless it is of another head by now.
+    pub(crate) fn return_commitment(&self, commitment: Option<Commitment>, generation: u64) {
+        if self.hot.generation() == generation {
+            *self.lock_commitment() = commitment;
+        }
     }
 
     /// Makes a block the head; pre-confirmed blocks that do not fit it go.
@@ -97,6 +142,8 @@ impl Chain {
     pub fn open(&self, header: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
         self.hot.open(header.hash_slow(), header);
+        // It may begin anew because what it was told is false.
+        self.history.clear();
         self.head_moved();
         Ok(())
     }
@@ -107,39 +154,72 @@ impl Chain {
         self.advance(header.hash_slow(), header, Diff::decode(diff)?)
     }
 
-    /// Executes a block (RLP) on the head, verifies it and makes it the head.
-    pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
-        let view = self.begin(block)?;
-        let mut commitment = self.commitment();
-        let execution = self.end(block::execute(self, &view, block, Check::Compare(&mut commitment)));
-        if let Ok(Execution::Done(outcome)) = &execution {
-            self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
+    /// Executes a block (RLP) on the head and verifies it. The head stays where it is: see `make_head`.
+    pub fn run_block(self: &Arc<Self>, block: &[u8], limits: &Limits) -> Result<Execution<Ready>, Error> {
+        let (view, generation) = self.begin(block)?;
+        let mut commitment = self.take_commitment();
+        let check = Check::Compare(&mut commitment);
+        match self.end(block::execute(self, &view, block, check, limits), generation) {
+            Ok(Execution::Done(outcome)) => Ok(Execution::Done(Ready { generation, outcome, commitment })),
+            Ok(Execution::Missing(missing)) => {
+                self.return_commitment(commitment, generation);
+                Ok(Execution::Missing(missing))
+            }
+            Err(why) => {
+                self.return_commitment(commitment, generation);
+                Err(why)
+            }
         }
-        execution
+    }
+
+    /// Makes a block the head that was executed on it. Refused if the head has moved since.
+    pub fn make_head(&self, Ready { generation, outcome, commitment }: Ready) -> Result<Box<Outcome>, Error> {
+        self.expect_generation(generation)?;
+        self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
+        self.return_commitment(commitment, generation);
+        Ok(outcome)
+    }
+
+    /// Both at once, however long it takes.
+    pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
+        match self.run_block(block, &Limits::none())? {
+            Execution::Done(ready) => Ok(Execution::Done(self.make_head(ready)?)),
+            Execution::Missing(missing) => Ok(Execution::Missing(missing)),
+        }
     }
 
     /// Executes a block whose results are not known yet (RLP) on the head and writes them into its header: gas
     /// used, receipts root, bloom and blob gas used. The head stays where it is.
     pub fn seal(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
-        let view = self.begin(block)?;
-        self.end(block::execute(self, &view, block, Check::Fill))
+        let (view, generation) = self.begin(block)?;
+        self.end(block::execute(self, &view, block, Check::Fill, &Limits::none()), generation)
     }
 
-    /// The head to execute a block on, with what was provided for that block before.
-    fn begin(self: &Arc<Self>, block: &[u8]) -> Result<Arc<View>, Error> {
+    /// The head to execute a block on, with what was provided for that block before, and hot state's generation.
+    fn begin(self: &Arc<Self>, block: &[u8]) -> Result<(Arc<View>, u64), Error> {
         let generation = self.hot.generation();
         let view = View::of_head(Arc::clone(self))?;
         let block = read_header(block)?.hash_slow();
         self.working.begin(Task { generation, head: view.hash(), block });
-        Ok(Arc::new(view))
+        Ok((Arc::new(view), generation))
     }
 
     /// A block that was executed or refused needs nothing any more.
-    fn end(&self, execution: Result<Execution, Error>) -> Result<Execution, Error> {
+    fn end(&self, execution: Result<Execution, Error>, generation: u64) -> Result<Execution, Error> {
+        // What was read of a head that was taken back meanwhile proves nothing, against the block neither.
+        self.expect_generation(generation)?;
         if !matches!(execution, Ok(Execution::Missing(_))) {
             self.working.end();
         }
         execution
+    }
+
+    /// Fails if blocks were taken back, or all of hot state was replaced, since it was asked for.
+    pub(crate) fn expect_generation(&self, generation: u64) -> Result<(), Error> {
+        if self.hot.generation() == generation {
+            return Ok(());
+        }
+        Err(Error::Unavailable("the head moved".into()))
     }
 
     /// A view of the head, to provide what `execute` lacked.
@@ -157,13 +237,18 @@ impl Chain {
 
     /// Keeps the complete state, so that state roots are verified; `None` stops that.
     pub fn set_commitment(&self, commitment: Option<Commitment>) {
-        *self.commitment() = commitment;
+        *self.lock_commitment() = commitment;
     }
 
-    /// Accounts, slots and waiting calls, for metrics.
-    pub fn sizes(&self) -> (usize, usize, usize) {
+    /// Accounts, slots, bytes of code and waiting calls, for metrics.
+    pub fn sizes(&self) -> (usize, usize, usize, usize) {
         let (accounts, slots) = self.hot.entries();
-        (accounts, slots, self.pool.waiting())
+        (accounts, slots, self.hot.code_bytes(), self.pool.waiting())
+    }
+
+    /// Bytes held of what was loaded for blocks below the window, for metrics.
+    pub fn history_bytes(&self) -> usize {
+        self.history.bytes()
     }
 
     /// Begins hot state at the genesis block with all of its state.

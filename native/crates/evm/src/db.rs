@@ -55,35 +55,64 @@ pub(crate) struct AccountOverride {
 /// See the module's text. A run that lacked anything is not an answer: look at `missing` first.
 #[derive(Debug)]
 pub(crate) struct ViewDb {
-    pub(crate) view: Arc<View>,
+    /// Nothing while an EVM that is kept waits for its next call: it must not hold on to a state, or to its chain.
+    view: Option<Arc<View>>,
     pub(crate) overrides: Option<Overrides>,
     /// Shared with whoever runs it: a block executor that fails does not give its database back.
     pub(crate) missing: Rc<RefCell<MissingSet>>,
+    /// How many keys a run may lack before it is stopped.
+    pub(crate) max_missing: usize,
     pub(crate) meter: Meter,
     /// Blocks from here on have no hash yet for what is run.
     pub(crate) hashes_below: u64,
     /// Whether code that begins with 0xef0100 is a delegation (EIP-7702); before, it is code that fails.
     pub(crate) delegations: bool,
     pub(crate) guess: Guess,
+    /// What all frames of a block's transaction have their memory in.
+    pub(crate) memory: Option<FrameMemory>,
 }
+
+/// As revm has it.
+pub(crate) type FrameMemory = Rc<RefCell<Vec<u8>>>;
 
 impl ViewDb {
     pub(crate) fn new(view: Arc<View>, meter: Meter) -> Self {
         let hashes_below = view.number() + 1;
+        Self { view: Some(view), hashes_below, meter, ..Self::idle() }
+    }
+
+    /// Of no state at all: everything is missing.
+    pub(crate) fn idle() -> Self {
         Self {
-            view,
+            view: None,
             overrides: None,
             missing: Rc::default(),
-            meter,
-            hashes_below,
+            max_missing: usize::MAX,
+            meter: Meter::unlimited(),
+            hashes_below: 0,
             delegations: true,
             guess: Guess::Zero,
+            memory: None,
         }
     }
 
+    fn find<T>(&self, find: impl FnOnce(&View) -> Option<T>) -> Option<T> {
+        self.view.as_deref().and_then(find)
+    }
+
     fn lack(&mut self, key: Key) {
-        self.missing.borrow_mut().add(key);
         self.meter.guess();
+        let mut missing = self.missing.borrow_mut();
+        if missing.len() < self.max_missing {
+            missing.add(key);
+        } else {
+            self.meter.exhaust();
+        }
+    }
+
+    /// Whether a run with other guesses may find more of what is missing.
+    pub(crate) fn wants_another_run(&self) -> bool {
+        (1..self.max_missing).contains(&self.missing.borrow().len())
     }
 
     fn stub(&self) -> Bytecode {
@@ -91,7 +120,7 @@ impl ViewDb {
     }
 
     fn find_account(&mut self, address: Address) -> Option<AccountInfo> {
-        let Some(account) = self.view.find_account(address) else {
+        let Some(account) = self.find(|view| view.find_account(address)) else {
             self.lack(Key::Account(address));
             // Rich and callable, so that the run goes as far as it can.
             let guess = Account { nonce: 0, balance: U256::MAX >> 1, code_hash: STUB_HASH };
@@ -128,7 +157,7 @@ impl Database for ViewDb {
             return Ok(self.stub());
         }
         let over = self.overrides.as_ref().and_then(|overrides| overrides.codes.get(&hash)).cloned();
-        if let Some(code) = over.or_else(|| self.view.find_code(&hash)) {
+        if let Some(code) = over.or_else(|| self.find(|view| view.find_code(&hash))) {
             let plain = code.is_eip7702() && !self.delegations;
             return Ok(if plain { Bytecode::new_legacy(code.original_bytes()) } else { code });
         }
@@ -146,7 +175,7 @@ impl Database for ViewDb {
                 return Ok(U256::ZERO);
             }
         }
-        Ok(self.view.find_slot(address, slot).unwrap_or_else(|| {
+        Ok(self.find(|view| view.find_slot(address, slot)).unwrap_or_else(|| {
             self.lack(Key::Slot(address, slot));
             if self.guess == Guess::Zero { U256::ZERO } else { U256::ONE }
         }))
@@ -156,7 +185,7 @@ impl Database for ViewDb {
         if number >= self.hashes_below {
             return Ok(B256::ZERO);
         }
-        Ok(self.view.find_hash(number).unwrap_or_else(|| {
+        Ok(self.find(|view| view.find_hash(number)).unwrap_or_else(|| {
             self.lack(Key::BlockHash(number));
             B256::ZERO
         }))

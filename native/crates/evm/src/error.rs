@@ -13,6 +13,12 @@ pub enum Error {
     InvalidProof(String),
     /// The block asked for is not held (any more).
     Unavailable(String),
+    /// There is no room now for what was handed in.
+    Busy(String),
+    /// It would take more than a limit of ours allows: nothing is known about whether it is valid.
+    Exhausted(String),
+    /// Whoever asked for it does not want it any more.
+    Cancelled(String),
 }
 
 impl fmt::Display for Error {
@@ -22,7 +28,10 @@ impl fmt::Display for Error {
             | Self::Unsupported(text)
             | Self::InvalidBlock(text)
             | Self::InvalidProof(text)
-            | Self::Unavailable(text) => f.write_str(text),
+            | Self::Unavailable(text)
+            | Self::Busy(text)
+            | Self::Exhausted(text)
+            | Self::Cancelled(text) => f.write_str(text),
         }
     }
 }
@@ -38,6 +47,18 @@ impl Error {
             Self::InvalidBlock(_) => "invalid-block",
             Self::InvalidProof(_) => "invalid-proof",
             Self::Unavailable(_) => "unavailable",
+            Self::Busy(_) => "busy",
+            Self::Exhausted(_) => "exhausted",
+            Self::Cancelled(_) => "cancelled",
+        }
+    }
+
+    /// Says what a limit ended, where this is about a limit.
+    pub(crate) fn of(self, what: &str) -> Self {
+        match self {
+            Self::Exhausted(why) => Self::Exhausted(format!("{what}: {why}")),
+            Self::Cancelled(why) => Self::Cancelled(format!("{what}: {why}")),
+            other => other,
         }
     }
 }

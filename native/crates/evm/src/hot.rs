@@ -7,16 +7,21 @@
 //! Readers take no lock across reads. The writer announces a moved window or a revert (`start`, `generation`)
 //! *before* it changes any value, and a reader checks both *after* its last read: see `View::check`.
 
+mod clock;
+mod codes;
+mod shards;
+
 use crate::db::bytecode;
 use crate::diff::{Account, Diff};
 use crate::error::Error;
 use crate::key::Missing;
 use alloy_consensus::Header;
-use alloy_primitives::map::{AddressMap, B256Map, HashMap};
+use alloy_primitives::map::AddressMap;
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
+use codes::Codes;
 use revm::bytecode::Bytecode;
+use shards::Shards;
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -132,7 +137,7 @@ impl HotState {
         if *hash == KECCAK256_EMPTY {
             return Some(Bytecode::default());
         }
-        read(&self.codes).by_hash.get(hash).map(|code| code.code.clone())
+        read(&self.codes).get(hash)
     }
 
     /// Keeps the window as it is until the result is dropped, if it still is what a `Missing` was of. What is loaded
@@ -291,159 +296,14 @@ impl HotState {
         });
     }
 
+    /// Bytes of code held, for metrics.
+    pub(crate) fn code_bytes(&self) -> usize {
+        read(&self.codes).bytes()
+    }
+
     /// Accounts and slots held, for metrics.
     pub(crate) fn entries(&self) -> (usize, usize) {
         (self.accounts.len(), self.slots.len())
-    }
-}
-
-/// Value at the window's start with the block it is known from, then values by block, ascending.
-#[derive(Debug, Clone)]
-struct Versions<V> {
-    base: Option<(u64, V)>,
-    later: Vec<(u64, V)>,
-}
-
-#[derive(Debug)]
-struct Shards<K, V> {
-    shards: Vec<RwLock<Shard<K, V>>>,
-    per_shard: usize,
-    /// Seeded: whoever chooses keys must not be able to crowd them into one shard, which would evict them for ever.
-    hasher: RandomState,
-}
-
-#[derive(Debug)]
-struct Shard<K, V> {
-    keys: HashMap<K, Versions<V>>,
-    /// Entries from which it looks for some to drop: more than allowed, if those there are had to stay.
-    full_at: usize,
-}
-
-impl<K: Hash + Eq, V> Shard<K, V> {
-    fn new(full_at: usize) -> Self {
-        Self { keys: HashMap::default(), full_at }
-    }
-
-    /// The versions of a key, which is added if need be.
-    fn versions(&mut self, key: K, limit: usize) -> &mut Versions<V> {
-        if self.keys.len() >= self.full_at && !self.keys.contains_key(&key) {
-            self.evict(limit);
-        }
-        self.keys.entry(key).or_insert_with(|| Versions { base: None, later: Vec::new() })
-    }
-
-    /// Drops about an eighth of the entries that can be loaded again. The map's own order is random enough here.
-    fn evict(&mut self, limit: usize) {
-        let mut left = self.keys.len().saturating_sub(limit) + limit / 8 + 1;
-        self.keys.retain(|_, versions| {
-            let drop = left > 0 && versions.later.is_empty();
-            left -= usize::from(drop);
-            !drop
-        });
-        self.full_at = limit.max(self.keys.len() + self.keys.len() / 8 + 1);
-    }
-}
-
-impl<K: Hash + Eq, V: Copy> Shards<K, V> {
-    fn new(per_shard: usize) -> Self {
-        let shards = (0..SHARDS).map(|_| RwLock::new(Shard::new(per_shard))).collect();
-        Self { shards, per_shard, hasher: RandomState::default() }
-    }
-
-    fn shard(&self, key: &K) -> &RwLock<Shard<K, V>> {
-        // The high bits: the map inside a shard goes by the low ones of another hash.
-        &self.shards[(self.hasher.hash_one(key) >> 32) as usize % SHARDS]
-    }
-
-    /// The newest value not above `at` and the block it is known from.
-    fn get(&self, key: &K, at: u64) -> Option<(u64, V)> {
-        let shard = read(self.shard(key));
-        let versions = shard.keys.get(key)?;
-        let found = versions.later.iter().rev().find(|(block, _)| *block <= at);
-        found.copied().or(versions.base)
-    }
-
-    fn put_base(&self, key: K, start: u64, value: V) {
-        let mut shard = write(self.shard(&key));
-        shard.versions(key, self.per_shard).base.get_or_insert((start, value));
-    }
-
-    fn push(&self, key: K, block: u64, value: V) {
-        let mut shard = write(self.shard(&key));
-        shard.versions(key, self.per_shard).later.push((block, value));
-    }
-
-    fn fold(&self, key: &K, start: u64) {
-        let mut shard = write(self.shard(key));
-        let Some(versions) = shard.keys.get_mut(key) else {
-            return;
-        };
-        let old = versions.later.iter().take_while(|(block, _)| *block <= start).count();
-        if let Some(newest) = versions.later.drain(..old).next_back() {
-            versions.base = Some(newest);
-        }
-        if versions.later.is_empty() {
-            versions.later.shrink_to_fit();
-        }
-    }
-
-    fn cut(&self, key: &K, block: u64) {
-        let mut shard = write(self.shard(key));
-        let Some(versions) = shard.keys.get_mut(key) else {
-            return;
-        };
-        versions.later.retain(|(at, _)| *at < block);
-        if versions.later.is_empty() && versions.base.is_none() {
-            shard.keys.remove(key);
-        }
-    }
-
-    fn drop_bases(&self) {
-        for shard in &self.shards {
-            write(shard).keys.retain(|_, versions| {
-                versions.base = None;
-                !versions.later.is_empty()
-            });
-        }
-    }
-
-    fn clear(&self) {
-        for shard in &self.shards {
-            *write(shard) = Shard::new(self.per_shard);
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.shards.iter().map(|shard| read(shard).keys.len()).sum()
-    }
-}
-
-#[derive(Debug, Clone)]
-struct HeldCode {
-    code: Bytecode,
-    /// The block that deployed it: while it is in the window no store need have it.
-    since: u64,
-}
-
-#[derive(Debug, Default)]
-struct Codes {
-    by_hash: B256Map<HeldCode>,
-    bytes: usize,
-}
-
-impl Codes {
-    fn put(&mut self, hash: B256, code: Bytecode, since: u64, start: u64, limit: usize) {
-        if let Some(held) = self.by_hash.get_mut(&hash) {
-            held.since = held.since.max(since);
-            return;
-        }
-        let size = code.len();
-        if self.bytes + size > limit {
-            self.by_hash.retain(|_, held| held.since > start);
-            self.bytes = self.by_hash.values().map(|held| held.code.len()).sum();
-        }
-        self.bytes += size;
-        self.by_hash.insert(hash, HeldCode { code, since });
     }
 }
 

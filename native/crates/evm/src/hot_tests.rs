@@ -258,3 +258,66 @@ fn code_deployed_in_the_window_is_kept() {
     hot.put_code(hash(3), bytecode(code(3)));
     assert!(hot.code(&hash(1)).is_some() && hot.code(&hash(2)).is_none() && hot.code(&hash(3)).is_some());
 }
+
+/// Reads of keys whose popularity falls with their rank, as those of a chain do, with others in between that nobody asks
+/// for again. What is not there is loaded.
+fn hit_rate(hot: &HotState, random: &mut Random, keys: u64, reads: u64) -> f64 {
+    let weights: Vec<f64> = (1..=keys).map(|rank| 1.0 / rank as f64).collect();
+    let total: f64 = weights.iter().sum();
+    let bounds: Vec<f64> = weights
+        .iter()
+        .scan(0.0, |sum, weight| {
+            *sum += weight / total;
+            Some(*sum)
+        })
+        .collect();
+    let owner = Address::repeat_byte(7);
+    let (mut asked, mut hits) = (0_u32, 0_u32);
+    for read in 0..reads {
+        let share = random.next() as f64 / u64::MAX as f64;
+        let rank = bounds.partition_point(|bound| *bound < share) as u64;
+        let is_popular = !random.once_in(8);
+        let slot = if is_popular { B256::from(U256::from(rank)) } else { B256::from(random.array()) };
+        let found = hot.slot(owner, slot, 0).is_some();
+        if !found {
+            hot.put_slot(owner, slot, U256::ONE);
+        }
+        if is_popular && read > reads / 4 {
+            asked += 1;
+            hits += u32::from(found);
+        }
+    }
+    f64::from(hits) / f64::from(asked)
+}
+
+#[test]
+fn what_is_read_often_stays() {
+    let mut random = Random::from_env();
+    let hot = HotState::new(HotLimits { window: 2, entries: 2_000, code_bytes: 0 });
+    let genesis = Header::default();
+    hot.open(genesis.hash_slow(), genesis);
+    let rate = hit_rate(&hot, &mut random, 10_000, 400_000);
+    println!("hit rate {rate:.3}");
+    assert!(rate >= 0.70, "of what is read often, {rate:.2} is there");
+    let (_, slots) = hot.entries();
+    assert!(slots <= 2_000, "{slots} are held");
+}
+
+#[test]
+fn a_full_code_cache_drops_a_part() {
+    let hot = HotState::new(HotLimits { window: 2, entries: 1024, code_bytes: 64 << 10 });
+    let genesis = Header::default();
+    hot.open(genesis.hash_slow(), genesis);
+    let code = |index: u32| Bytes::from([&index.to_be_bytes()[..], &[0_u8; 1020]].concat());
+    let hash = |index: u32| alloy_primitives::keccak256(code(index));
+    let put = |index: u32| hot.put_code(hash(index), bytecode(code(index)));
+    let held = |range: std::ops::Range<u32>| range.filter(|index| hot.code(&hash(*index)).is_some()).count();
+    for index in 0..64 {
+        put(index);
+    }
+    assert_eq!(held(0..8), 8);
+    put(64);
+    // The first eight were read since, and each other of them could go.
+    assert!(hot.code_bytes() <= 64 << 10 && held(0..65) > 50, "{} of 65 are held", held(0..65));
+    assert_eq!(held(0..8), 8);
+}

@@ -40,6 +40,10 @@ impl MissingSet {
         self.order.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     pub(crate) fn take(&mut self) -> Vec<Key> {
         self.seen.clear();
         std::mem::take(&mut self.order)

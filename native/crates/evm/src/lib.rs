@@ -6,19 +6,25 @@
 #[allow(clippy::unwrap_used, dead_code, reason = "tests")]
 mod random;
 
+mod allocation;
 mod block;
 mod bytes;
 mod call;
 mod chain;
+mod claim;
 mod commitment;
+mod create;
 mod db;
 mod diff;
 mod error;
 mod genesis;
+mod history;
 mod hot;
 mod json;
 mod key;
+mod limits;
 mod loaded;
+mod machine;
 mod meter;
 mod outcome;
 mod parallel;
@@ -32,8 +38,9 @@ mod verify;
 mod view;
 mod vm;
 
+pub use allocation::{CountingAllocator, live_bytes};
 pub use alloy_primitives::{Address, keccak256};
-pub use block::Execution;
+pub use block::{Execution, Ready};
 pub use call::{CallOptions, CallRequest, CallResult, Lane, call};
 pub use chain::{Chain, ChainOptions, read_header};
 pub use commitment::Commitment;
@@ -45,12 +52,13 @@ pub use json::{
     TransactionContext, block_from_json, header_hash_from_json, header_json, outcome_from_json, transactions_json,
 };
 pub use key::{Key, Missing};
+pub use limits::Limits;
 pub use meter::CancelFlag;
 pub use outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use pool::Pool;
 pub use preconfirmed::{
-    Difference, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation, Promoted,
-    Promotion,
+    Difference, Extension, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation,
+    Promoted, Promotion,
 };
 pub use preset::preset_of;
 pub use proof::check_proof;

@@ -1,10 +1,11 @@
-//! Limits on how long a call runs. A lower gas limit would change what GAS, the 63/64 rule and try/catch see, so the
-//! limit is beside it: work is counted where code can loop or fan out (at JUMPDEST, at calls and creates, by the length
-//! of what is hashed) and there, too, by the gas spent since the last count. Precompiles are counted by their gas.
+//! Limits on how long a call, or a transaction of a block, runs. A lower gas limit would change what GAS, the 63/64 rule
+//! and try/catch see, so the limit is beside it: work is counted where code can loop or fan out (at JUMPDEST, at calls and creates, by the length
+//! of what is hashed or returned) and there, too, by the gas spent since the last count. Precompiles are counted by their gas.
 //!
 //! The weights keep the worst code found below 50 ms at the default budget: `tests/hold.rs` measures them.
 
 use crate::db::ViewDb;
+use crate::limits::Limits;
 use alloy_evm::eth::EthEvmContext;
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_op_evm::OpEvmContext;
@@ -12,15 +13,16 @@ use alloy_primitives::Address;
 use revm::bytecode::opcode;
 use revm::context_interface::context::ContextError;
 use revm::context_interface::{Cfg, ContextTr, JournalTr};
+use revm::database::State;
 use revm::handler::PrecompileProvider;
 use revm::handler::instructions::EthInstructions;
-use revm::interpreter::instructions::{contract, system};
+use revm::interpreter::instructions::{contract, control, system};
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::interpreter::{CallInputs, Host, Instruction, InstructionContext, InstructionResult, InterpreterResult};
 use revm::primitives::hardfork::SpecId;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Set by whoever no longer wants an answer.
 pub type CancelFlag = Arc<AtomicBool>;
@@ -33,8 +35,12 @@ const CALL_STEPS: u64 = 64;
 const GAS_PER_STEP: u64 = 256;
 /// The same for precompiles, which take up to 40 ns for one (P256VERIFY).
 const PRECOMPILE_GAS_PER_STEP: u64 = 64;
-/// Steps of a run that has lacked state: it only looks for more keys, and what it guessed may make it loop.
-const GUESSING_STEPS: u64 = 50_000;
+/// What one precompile may take of the time that is left, by its gas: nothing can stop it while it runs.
+const PRECOMPILE_NANOS_PER_GAS: u64 = 40;
+/// Strides of a run that has lacked state: it only looks for more keys, and what it guessed may make it loop. In a block, of
+/// each transaction.
+const GUESSING_STRIDES: u64 = 12;
+const GUESSING_STEPS: u64 = GUESSING_STRIDES * STRIDE;
 
 /// Why a run was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +49,8 @@ pub(crate) enum Stop {
     Budget,
     Deadline,
     Cancelled,
+    /// Its block says that less gas was used.
+    Claim,
 }
 
 /// Counts the steps of one run down.
@@ -52,6 +60,8 @@ pub(crate) struct Meter {
     limit: Limit,
     /// Gas left in all frames together when it was last looked at.
     gas: u64,
+    /// Gas that must be left in all frames together: see `GasClaim::least_left`.
+    least: u64,
     /// Gas that the frames below each depth hold back from their callees.
     held: Vec<u64>,
     pub(crate) stopped: Option<Stop>,
@@ -61,7 +71,17 @@ pub(crate) struct Meter {
 enum Limit {
     None,
     Steps,
-    Clock { deadline: Instant, cancel: CancelFlag },
+    /// Looked at after each stride, of which there may be no more than so many.
+    Clock {
+        deadline: Instant,
+        cancel: CancelFlag,
+        strides: u64,
+    },
+    /// The clock, and steps for each transaction once state was lacking.
+    Block {
+        limits: Limits,
+        guesses: bool,
+    },
 }
 
 impl Meter {
@@ -75,17 +95,67 @@ impl Meter {
 
     pub(crate) const fn clock(deadline: Instant, cancel: CancelFlag) -> Self {
         // Nothing left: the first count looks at the clock, as a call may have waited for long.
-        Self::new(0, Limit::Clock { deadline, cancel })
+        Self::new(0, Limit::Clock { deadline, cancel, strides: u64::MAX })
+    }
+
+    /// For a whole block: `begin_transaction` comes before each of its transactions.
+    pub(crate) fn block(limits: &Limits) -> Self {
+        Self::new(0, Limit::Block { limits: limits.clone(), guesses: false })
     }
 
     const fn new(left: u64, limit: Limit) -> Self {
-        Self { left, limit, gas: 0, held: Vec::new(), stopped: None }
+        Self { left, limit, gas: 0, least: 0, held: Vec::new(), stopped: None }
+    }
+
+    /// The next transaction of a block has this much gas, and must have `least` left while it runs.
+    pub(crate) fn begin_transaction(&mut self, gas: u64, least: u64) {
+        (self.gas, self.least, self.stopped) = (gas, least, None);
+        if matches!(self.limit, Limit::Block { guesses: true, .. }) {
+            // What is made up says nothing about the claim.
+            (self.left, self.least) = (GUESSING_STEPS, 0);
+        }
+    }
+
+    /// Frames that were open at once, at most.
+    pub(crate) const fn deepest(&self) -> usize {
+        self.held.len()
     }
 
     /// From here on the run goes on with made-up state: bounds it if only the clock did.
     pub(crate) fn guess(&mut self) {
-        if matches!(self.limit, Limit::Clock { .. }) {
-            (self.left, self.limit) = (GUESSING_STEPS, Limit::Steps);
+        match &mut self.limit {
+            Limit::Clock { strides, .. } => *strides = (*strides).min(GUESSING_STRIDES),
+            Limit::Block { guesses, .. } if !*guesses => {
+                *guesses = true;
+                (self.left, self.least) = (GUESSING_STEPS, 0);
+            }
+            Limit::Block { .. } | Limit::None | Limit::Steps => {}
+        }
+    }
+
+    /// Has the run stop where it is next counted: nothing that it could still find is wanted.
+    pub(crate) fn exhaust(&mut self) {
+        self.left = 0;
+        if let Limit::Clock { strides, .. } = &mut self.limit {
+            *strides = 0;
+        }
+    }
+
+    /// Counts work that is done before the first opcode; false when the run must not begin.
+    pub(crate) fn charge(&mut self, steps: u64) -> bool {
+        self.tick(steps)
+    }
+
+    /// What another run of the same call gets: of steps those that are left, of time all of it. `None` when this one
+    /// used it up.
+    pub(crate) fn again(&self) -> Option<Self> {
+        match (&self.limit, self.stopped) {
+            (Limit::None, _) => Some(Self::unlimited()),
+            (Limit::Steps, None) => Some(Self::steps(self.left)),
+            (Limit::Clock { deadline, cancel, .. }, None | Some(Stop::Budget)) => {
+                Some(Self::clock(*deadline, Arc::clone(cancel)))
+            }
+            (Limit::Block { .. }, _) | (_, Some(_)) => None,
         }
     }
 
@@ -95,6 +165,10 @@ impl Meter {
         let left = self.held.get(depth).copied().unwrap_or(0).saturating_add(gas);
         let spent = self.gas.saturating_sub(left);
         self.gas = left;
+        if left < self.least {
+            self.stopped = Some(Stop::Claim);
+            return false;
+        }
         self.tick(steps + spent / GAS_PER_STEP)
     }
 
@@ -107,9 +181,27 @@ impl Meter {
         self.held[depth + 1] = below.saturating_add(gas);
     }
 
-    /// The most gas a precompile may use here, if there is a bound beside its own.
-    fn precompile_gas(&self) -> Option<u64> {
-        matches!(self.limit, Limit::Steps).then(|| self.left.saturating_mul(PRECOMPILE_GAS_PER_STEP))
+    /// The most gas a precompile may use here, and what it means to need more, if there is a bound beside its own.
+    fn precompile_gas(&self) -> Option<(u64, Stop)> {
+        let by_steps = (self.left.saturating_mul(PRECOMPILE_GAS_PER_STEP), Stop::Budget);
+        // Nothing looks at the clock inside a precompile, and some take minutes for a gas limit out of bounds.
+        let in_time =
+            |left: Duration| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX) / PRECOMPILE_NANOS_PER_GAS;
+        match &self.limit {
+            Limit::None => None,
+            Limit::Steps | Limit::Block { guesses: true, .. } => Some(by_steps),
+            Limit::Clock { cancel, .. } if cancel.load(Ordering::Relaxed) => Some((0, Stop::Cancelled)),
+            Limit::Clock { deadline, strides, .. } => {
+                let in_strides = strides.saturating_mul(STRIDE * PRECOMPILE_GAS_PER_STEP);
+                let in_time = in_time(deadline.saturating_duration_since(Instant::now()));
+                Some((in_time.min(in_strides), Stop::Deadline))
+            }
+            Limit::Block { limits, guesses: false } => {
+                let by_claim = (self.least > 0).then(|| (self.gas.saturating_sub(self.least), Stop::Claim));
+                let by_time = limits.left().map(|left| (in_time(left), Stop::Deadline));
+                by_claim.into_iter().chain(by_time).min_by_key(|(gas, _)| *gas)
+            }
+        }
     }
 
     /// Counts `steps`; false when the run must stop.
@@ -119,17 +211,28 @@ impl Meter {
             self.left -= steps;
             return true;
         }
-        self.refill()
+        self.refill(steps)
     }
 
     #[cold]
-    fn refill(&mut self) -> bool {
-        self.stopped = match &self.limit {
+    fn refill(&mut self, steps: u64) -> bool {
+        let taken = 1 + steps / STRIDE;
+        self.stopped = match &mut self.limit {
             Limit::None => None,
             Limit::Steps => Some(Stop::Budget),
+            Limit::Clock { strides, .. } if *strides < taken => Some(Stop::Budget),
             Limit::Clock { cancel, .. } if cancel.load(Ordering::Relaxed) => Some(Stop::Cancelled),
             Limit::Clock { deadline, .. } if Instant::now() >= *deadline => Some(Stop::Deadline),
-            Limit::Clock { .. } => None,
+            Limit::Clock { strides, .. } => {
+                *strides -= taken;
+                None
+            }
+            Limit::Block { guesses: true, .. } => Some(Stop::Budget),
+            Limit::Block { limits, .. } if limits.cancel.load(Ordering::Relaxed) => Some(Stop::Cancelled),
+            Limit::Block { limits, .. } if limits.left().is_some_and(|left| left.is_zero()) => {
+                Some(Stop::Deadline)
+            }
+            Limit::Block { .. } => None,
         };
         self.left = STRIDE;
         self.stopped.is_none()
@@ -144,11 +247,11 @@ pub(crate) trait Metered: Host {
 }
 
 macro_rules! metered {
-    ($context:ty) => {
+    ($context:ty, $($field:ident).+) => {
         impl Metered for $context {
             #[inline]
             fn meter(&mut self) -> &mut Meter {
-                &mut self.journaled_state.database.meter
+                &mut self.journaled_state.$($field).+.meter
             }
 
             #[inline]
@@ -163,8 +266,10 @@ macro_rules! metered {
     };
 }
 
-metered!(EthEvmContext<ViewDb>);
-metered!(OpEvmContext<ViewDb>);
+metered!(EthEvmContext<ViewDb>, database);
+metered!(OpEvmContext<ViewDb>, database);
+metered!(EthEvmContext<State<ViewDb>>, database.database);
+metered!(OpEvmContext<State<ViewDb>>, database.database);
 
 type Step<'a, H> = InstructionContext<'a, H, EthInterpreter>;
 
@@ -183,12 +288,34 @@ fn jumpdest<H: Metered>(mut context: Step<'_, H>) {
     count(&mut context, 1);
 }
 
+/// The length of the memory that an opcode names: the second on the stack, after where it begins.
+fn length<H: Metered>(context: &Step<'_, H>) -> u64 {
+    context.interpreter.stack.data().iter().rev().nth(1).map_or(0, |len| len.saturating_to::<u64>())
+}
+
 fn keccak256<H: Metered>(mut context: Step<'_, H>) {
     // One step for each 128 bytes hashed; a length that does not fit runs out of gas anyway.
-    let words = context.interpreter.stack.data().iter().rev().nth(1).map_or(0, |len| len.saturating_to::<u64>());
-    if count(&mut context, 1 + (words >> 7).min(1 << 20)) {
+    let steps = 1 + (length(&context) >> 7).min(1 << 20);
+    if count(&mut context, steps) {
         system::keccak256(context);
     }
+}
+
+macro_rules! counted_outputs {
+    ($($name:ident = $inner:expr),+ $(,)?) => {
+        $(fn $name<H: Metered>(mut context: Step<'_, H>) {
+            // One step for each word: it is copied, and what a call returns becomes text on the thread that serves.
+            let steps = 1 + (length(&context) >> 5).min(1 << 20);
+            if count(&mut context, steps) {
+                $inner(context);
+            }
+        })+
+    };
+}
+
+counted_outputs! {
+    ret = control::ret,
+    revert = control::revert,
 }
 
 macro_rules! counted_calls {
@@ -208,12 +335,12 @@ counted_calls! {
     call_code = contract::call_code,
     delegate_call = contract::delegate_call,
     static_call = contract::static_call,
-    create = contract::create::<_, false, _>,
-    create2 = contract::create::<_, true, _>,
+    create = crate::create::create::<false, _>,
+    create2 = crate::create::create::<true, _>,
 }
 
-/// Precompiles that count. Where steps are limited, one gets no more gas than they are worth: if that is too little, the
-/// run is stopped, and if it suffices, the answer is the same as with all of the gas.
+/// Precompiles that count. One gets no more gas than the steps or the time left are worth: if that is too little, the run
+/// is stopped, and if it suffices, the answer is the same as with all of the gas.
 #[derive(Debug)]
 pub(crate) struct MeteredPrecompiles {
     active: PrecompilesMap,
@@ -250,14 +377,14 @@ where
         if !PrecompileProvider::<C>::contains(&self.active, &inputs.bytecode_address) {
             return Ok(None);
         }
-        let short = context.meter().precompile_gas().filter(|limit| *limit < inputs.gas_limit);
-        let Some(limit) = short else {
+        let short = context.meter().precompile_gas().filter(|(limit, _)| *limit < inputs.gas_limit);
+        let Some((limit, stop)) = short else {
             let result = self.active.run(context, inputs)?;
             return charge(context, inputs.gas_limit, result);
         };
         let result = self.active.run(context, &CallInputs { gas_limit: limit, ..inputs.clone() })?;
         if result.as_ref().is_some_and(|result| result.result == InstructionResult::PrecompileOOG) {
-            context.meter().stopped = Some(Stop::Budget);
+            context.meter().stopped = Some(stop);
             return Err("stopped by the meter".into());
         }
         let mut result = charge(context, limit, result)?;
@@ -286,8 +413,11 @@ fn charge<H: Metered>(
 ) -> Result<Option<InterpreterResult>, String> {
     let used = match &result {
         Some(result) if result.result.is_ok_or_revert() => limit - result.gas.remaining(),
-        // It failed before it did anything much.
-        _ => 0,
+        // Its gas is compared with what it costs before anything is computed.
+        Some(result) if result.result == InstructionResult::PrecompileOOG => 0,
+        // It may have failed at the very end, as a proof that does not hold does.
+        Some(_) => limit,
+        None => 0,
     };
     if host.meter().tick(used / PRECOMPILE_GAS_PER_STEP) { Ok(result) } else { Err("stopped by the meter".into()) }
 }
@@ -330,6 +460,8 @@ pub(crate) fn install<H: Metered>(instructions: &mut EthInstructions<EthInterpre
     };
     set(opcode::JUMPDEST, jumpdest);
     set(opcode::KECCAK256, keccak256);
+    set(opcode::RETURN, ret);
+    set(opcode::REVERT, revert);
     set(opcode::CALL, call);
     set(opcode::CALLCODE, call_code);
     set(opcode::DELEGATECALL, delegate_call);

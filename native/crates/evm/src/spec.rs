@@ -55,6 +55,9 @@ impl ChainSpec {
         if let Some(known) = preset(text) {
             return known;
         }
+        if !text.trim_start().starts_with('{') {
+            return Err(Error::Malformed(format!("no chain is known by the name {text:?}")));
+        }
         let config: ChainConfig =
             serde_json::from_str(text).map_err(|why| Error::Malformed(format!("chain config: {why}")))?;
         Self::from_config(&config)

@@ -2,6 +2,7 @@
 //! executed and for one that was read from elsewhere.
 
 use crate::error::{Error, malformed};
+use crate::limits::Limits;
 use crate::outcome::{Extra, ReceiptRecord, Status};
 use crate::parallel;
 use crate::spec::ChainSpec;
@@ -61,9 +62,11 @@ pub(crate) fn recover<T: StackTransaction>(
     spec: &ChainSpec,
     block: &Block<T>,
     first: usize,
+    limits: &Limits,
 ) -> Result<Vec<Sent<T>>, Error> {
     let canonical = signatures_are_canonical(spec, block.header.number);
     parallel::map(block.body.transactions.get(first..).unwrap_or_default(), |index, tx| {
+        limits.check()?;
         let index = first + index;
         let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
         let signer = signer

@@ -4,7 +4,8 @@ use crate::chain::Chain;
 use crate::db::bytecode;
 use crate::diff::{Account, decode_account, decode_slot};
 use crate::error::{Error, malformed};
-use crate::hot::{read, write};
+use crate::history::OldBlock;
+use crate::hot::read;
 use crate::key::{Key, Missing};
 use crate::loaded::Loaded;
 use crate::preconfirmed::{Overlay, Snapshot};
@@ -12,7 +13,7 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
 use revm::bytecode::Bytecode;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 /// What reading one value gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +50,7 @@ enum Source {
     /// The head, with what was provided for the block executed on it.
     Head,
     /// An older block: only what was loaded for it.
-    Loaded(RwLock<Loaded>),
+    Loaded(Arc<OldBlock>),
     /// Pre-confirmed blocks on a block of the window; for executing the next piece, with what was provided for it.
     Preconfirmed { snapshot: Arc<Snapshot>, executes: bool },
 }
@@ -60,7 +61,7 @@ impl View {
         let header = Header::decode(&mut header).map_err(|why| malformed("block header", why))?;
         let hash = header.hash_slow();
         let hot = chain.hot().block(header.number).is_some_and(|block| block.hash == hash);
-        let source = if hot { Source::Hot } else { Source::Loaded(RwLock::default()) };
+        let source = if hot { Source::Hot } else { Source::Loaded(chain.history().open(hash)) };
         Ok(Self { chain, number: header.number, hash, base: (header.number, hash), header, source })
     }
 
@@ -141,8 +142,26 @@ impl View {
         !matches!(self.source, Source::Loaded(_))
     }
 
-    /// Begins a run; `None` when the block is not in the window any more.
+    /// Keeps what is loaded for an older block until `release_loaded`, while a call needs more of it.
+    pub fn hold_loaded(&self) {
+        if let Source::Loaded(block) = &self.source {
+            self.chain.history().hold(block);
+        }
+    }
+
+    pub fn release_loaded(&self) {
+        if let Source::Loaded(block) = &self.source {
+            self.chain.history().release(block);
+        }
+    }
+
+    /// Begins a run; `None` when the block is not in the window any more, or what was loaded for it is gone.
     pub(crate) fn enter(&self) -> Option<Epoch> {
+        if let Source::Loaded(block) = &self.source
+            && !self.chain.history().touch(block)
+        {
+            return None;
+        }
         let hot = self.chain.hot();
         let epoch = Epoch { start: hot.start(), generation: hot.generation() };
         if self.is_hot() && hot.block(self.base.0).is_none_or(|block| block.hash != self.base.1) {
@@ -212,7 +231,7 @@ impl View {
             Source::Head => {
                 hot().or_else(|| self.chain.working().find(self.chain.hot().generation(), self.hash, loaded))
             }
-            Source::Loaded(own) => loaded(&read(own)),
+            Source::Loaded(block) => loaded(&read(&block.values)),
             Source::Preconfirmed { executes: false, .. } => hot(),
             Source::Preconfirmed { executes: true, .. } => hot().or_else(|| {
                 let generation = self.chain.hot().generation();
@@ -253,6 +272,7 @@ impl View {
         let hot = self.chain.hot();
         let held = self.is_hot().then(|| hot.hold(missing));
         let current = held.as_ref().is_none_or(Option::is_some);
+        let mut loaded = Loaded::default();
         for (key, value) in missing.keys.iter().zip(values) {
             match key {
                 Key::Code(hash) => {
@@ -267,13 +287,29 @@ impl View {
                     });
                 }
                 _ if !current => {}
-                Key::Account(address) => self.put_account(*address, decode_account(value)?),
-                Key::Slot(address, slot) => self.put_slot(*address, *slot, decode_slot(value)?),
+                Key::Account(address) => {
+                    loaded.accounts.insert(*address, decode_account(value)?);
+                }
+                Key::Slot(address, slot) => {
+                    loaded.slots.insert((*address, *slot), decode_slot(value)?);
+                }
                 Key::BlockHash(number) => {
                     let hash = B256::try_from(*value).map_err(|why| malformed("loaded block hash", why))?;
-                    self.put_hash(*number, hash);
+                    loaded.hashes.insert(*number, hash);
                 }
             }
+        }
+        if let Source::Loaded(block) = &self.source {
+            return self.chain.history().add(block, loaded);
+        }
+        for (address, account) in loaded.accounts {
+            self.put_account(address, account);
+        }
+        for ((address, slot), value) in loaded.slots {
+            self.put_slot(address, slot, value);
+        }
+        for (number, hash) in loaded.hashes {
+            self.put_hash(number, hash);
         }
         Ok(())
     }
@@ -288,10 +324,6 @@ impl View {
     }
 
     fn put_hash(&self, number: u64, hash: B256) {
-        if let Source::Loaded(loaded) = &self.source {
-            write(loaded).hashes.insert(number, hash);
-            return;
-        }
         self.chain.hot().put_hash(number, hash);
         self.work(|loaded| {
             loaded.hashes.insert(number, hash);
@@ -299,14 +331,6 @@ impl View {
     }
 
     fn put_account(&self, address: Address, account: Option<Account>) {
-        if let Source::Loaded(loaded) = &self.source {
-            let mut loaded = write(loaded);
-            if loaded.accounts.len() >= self.chain.options().view_entries {
-                loaded.accounts.clear();
-            }
-            loaded.accounts.insert(address, account);
-            return;
-        }
         self.chain.hot().put_account(address, account);
         self.work(|loaded| {
             loaded.accounts.insert(address, account);
@@ -314,14 +338,6 @@ impl View {
     }
 
     fn put_slot(&self, address: Address, slot: B256, value: U256) {
-        if let Source::Loaded(loaded) = &self.source {
-            let mut loaded = write(loaded);
-            if loaded.slots.len() >= self.chain.options().view_entries {
-                loaded.slots.clear();
-            }
-            loaded.slots.insert((address, slot), value);
-            return;
-        }
         self.chain.hot().put_slot(address, slot, value);
         self.work(|loaded| {
             loaded.slots.insert((address, slot), value);

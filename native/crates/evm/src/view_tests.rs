@@ -44,9 +44,10 @@ fn chain() -> Arc<Chain> {
     let options = ChainOptions {
         // As few as there can be: what is not of the window is evicted all the time.
         hot: HotLimits { window: 6, entries: 1, code_bytes: 1 },
-        view_entries: 100,
+        history_bytes: 1 << 24,
         pool_threads: 1,
         pool_queue: 1,
+        max_block_gas: u64::MAX,
     };
     Arc::new(Chain::new(ChainSpec::parse("ethereum").unwrap(), options).unwrap())
 }

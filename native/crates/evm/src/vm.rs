@@ -9,7 +9,9 @@ use alloy_evm::eth::{EthEvmBuilder, EthEvmContext};
 use alloy_op_evm::{OpEvmContext, OpEvmFactory, OpTx};
 use alloy_primitives::{Address, Bytes, U256};
 use op_revm::{L1BlockInfo, OpSpecId, OpTransaction};
-use revm::context::{BlockEnv, CfgEnv, Evm as RevmEvm, Transaction};
+use revm::context::{
+    BlockEnv, CfgEnv, Evm as RevmEvm, JournalEntry, JournalInner, LocalContext, Transaction, TxEnv,
+};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError};
 use revm::handler::EthFrame;
@@ -19,6 +21,11 @@ use revm::interpreter::interpreter::EthInterpreter;
 use revm::primitives::hardfork::SpecId;
 use revm::{Database, ExecuteEvm};
 use std::cell::RefCell;
+
+/// What an EVM may have allocated and be kept.
+const MAX_KEPT_FRAMES: usize = 32;
+const MAX_KEPT_ENTRIES: usize = 1 << 13;
+const MAX_KEPT_MEMORY: usize = 1 << 20;
 
 /// A finished run: the result counts only if the database lacked nothing.
 pub(crate) struct Ran {
@@ -84,9 +91,10 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         }
     };
     let outcome = evm.transact(tx);
-    let db = take_db(&mut evm.ctx.journaled_state.database);
+    let db = std::mem::replace(&mut evm.ctx.journaled_state.database, ViewDb::idle());
     let result = finish(outcome.map(|done| done.result), &about, |halt| halt_text(&halt));
-    if hidden.is_empty() {
+    evm.ctx.tx = TxEnv::default();
+    if hidden.is_empty() && is_small(&evm.ctx.journaled_state.inner, &evm.ctx.local, &db) {
         ETH.with(|slot| *slot.borrow_mut() = Some((fork, evm)));
     }
     Ran { result, db }
@@ -132,21 +140,31 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         EVMError::Custom(text) => EVMError::Custom(text),
         other => EVMError::Custom(other.to_string()),
     });
-    let db = take_db(&mut evm.0.ctx.journaled_state.database);
+    let db = std::mem::replace(&mut evm.0.ctx.journaled_state.database, ViewDb::idle());
     let result = finish(outcome.map(|done| done.result), &about, |halt| match halt {
         op_revm::OpHaltReason::Base(base) => halt_text(&base),
         op_revm::OpHaltReason::FailedDeposit => "failed deposit".into(),
     });
-    if hidden.is_empty() {
+    evm.0.ctx.tx = OpTx(OpTransaction::new(TxEnv::default()));
+    if hidden.is_empty() && is_small(&evm.0.ctx.journaled_state.inner, &evm.0.ctx.local, &db) {
         OP.with(|slot| *slot.borrow_mut() = Some((fork, evm)));
     }
     Ran { result, db }
 }
 
-/// Moves the database out of an EVM that is kept, leaving an empty one on the same view.
-fn take_db(place: &mut ViewDb) -> ViewDb {
-    let idle = ViewDb::new(std::sync::Arc::clone(&place.view), meter::Meter::unlimited());
-    std::mem::replace(place, idle)
+/// Whether what an EVM has allocated is worth keeping. Its buffers never shrink: one call that went deep or wide would hold
+/// tens of megabytes for each thread it ever ran on. After such a call the next one pays for a new EVM.
+fn is_small(journal: &JournalInner<JournalEntry>, local: &LocalContext, db: &ViewDb) -> bool {
+    let entries = [
+        journal.journal.capacity(),
+        journal.logs.capacity(),
+        journal.transient_storage.capacity(),
+        journal.selfdestructed_addresses.capacity(),
+    ];
+    // A frame has a stack of 32 KiB.
+    db.meter.deepest() <= MAX_KEPT_FRAMES
+        && entries.into_iter().sum::<usize>() <= MAX_KEPT_ENTRIES
+        && local.shared_memory_buffer.borrow().capacity() <= MAX_KEPT_MEMORY
 }
 
 /// Turns off the rules that only transactions must follow.

@@ -32,6 +32,11 @@ fn calls(setup: &str, address: u16, input: u32) -> Vec<u8> {
     repeat(setup, &format!("5f5f63{input:08x}5f61{address:04x}5afa50"))
 }
 
+/// The same with no more gas than this for each.
+fn calls_with(setup: &str, address: u16, input: u32, gas: u32) -> Vec<u8> {
+    repeat(setup, &format!("5f5f63{input:08x}5f61{address:04x}63{gas:08x}fa50"))
+}
+
 /// Stores `data` in memory from offset 0 on.
 fn store(data: &[u8]) -> String {
     data.chunks(32).enumerate().fold(String::new(), |code, (index, chunk)| {
@@ -144,6 +149,14 @@ fn worst_cases() -> Vec<(String, Fork, Vec<u8>)> {
     let blake = [20_000_000u32.to_be_bytes().as_slice(), &[7; 208], &[1]].concat();
     add("blake2f 20M rounds", Fork::Osaka, calls(&store(&blake), 9, 213));
     add("point evaluation", Fork::Osaka, calls("", 10, 192));
+    let infinity = format!("c0{}", "00".repeat(47));
+    let hash = "010657f37554c781402a22917dee2f75def7ab966d7b770905398eba3c444014";
+    // A false proof costs as much as a true one, and all of the gas it was given.
+    let no_proof = hex::decode(format!("{hash}{:064x}{:064x}{infinity}{infinity}", 3, 1)).unwrap();
+    add("point evaluation that fails", Fork::Osaka, calls_with(&store(&no_proof), 10, 192, 50_000));
+    let off_curve = [&pair.repeat(20), g1[..63].as_ref(), &[3], &g2].concat();
+    let gas = 45_000 + 21 * 34_000;
+    add("bn pairing that fails", Fork::Osaka, calls_with(&store(&off_curve), 8, off_curve.len() as u32, gas));
     add("bls g1 add", Fork::Osaka, calls("", 0x0b, 256));
     for (name, address, each, counts) in [
         ("bls g1 msm", 0x0c_u16, 160, [1usize, 32]),

@@ -4,6 +4,7 @@ use super::l1::L1Attributes;
 use super::{Part, read_typed};
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
+use crate::limits::Limits;
 use crate::outcome::{Extra, Outcome};
 use crate::spec::{ChainSpec, Stack};
 use crate::transaction::{DEPOSIT, StackTransaction, l1_extras};
@@ -27,7 +28,7 @@ fn read_receipts<T: StackTransaction>(spec: &ChainSpec, rlp: &[u8], text: &str) 
     let block = decode::<T>(rlp)?;
     let header = &block.header;
     check_contents(spec, &block)?;
-    let sent = recover(spec, &block, 0)?;
+    let sent = recover(spec, &block, 0, &Limits::none())?;
     let list: Vec<Value> = serde_json::from_str(text).map_err(|why| malformed("receipts", why))?;
     let roots = spec.receipts_hold_roots(header.number);
     let receipts = list.into_iter().enumerate().map(|(index, value)| {

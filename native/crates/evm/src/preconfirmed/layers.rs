@@ -1,10 +1,10 @@
 //! The pre-confirmed blocks and what is kept of each.
 
-use super::Piece;
 use super::changes::{Changes, PieceChanges};
 use super::flashblock::Flashblock;
-use super::overlay::{Overlay, Snapshot};
+use super::overlay::{Overlay, Parts, Snapshot};
 use super::run::{Progress, Ran};
+use super::{Extension, Piece};
 use crate::hot::HotBlock;
 use crate::outcome::{Outcome, ReceiptRecord};
 use alloy_consensus::{Block, BlockBody, Header};
@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// The pre-confirmed blocks, ascending, and the block of hot state below them.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
+    /// Grows with every change of what is here.
+    pub(super) epoch: u64,
     pub(super) base_number: u64,
     pub(super) base_hash: B256,
     pub(super) blocks: Vec<Layer>,
@@ -29,13 +31,44 @@ pub(super) struct Layer {
     pub(super) header: Header,
     pub(super) hash: B256,
     pub(super) progress: Progress,
-    pub(super) bloom: Bloom,
-    pub(super) transactions: Vec<Bytes>,
-    pub(super) receipts: Vec<Bytes>,
+    pub(super) so_far: SoFar,
     pub(super) records: Vec<ReceiptRecord>,
-    pub(super) logs: usize,
     pub(super) changes: Changes,
+    /// The same for readers.
+    pub(super) parts: Parts,
     pub(super) pieces: Vec<Done>,
+}
+
+/// What the roots of a block are made of. Shared with whoever executes the next piece, who has let go of it when that
+/// is added: so it is changed in place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SoFar {
+    pub(super) transactions: Arc<Vec<Bytes>>,
+    pub(super) receipts: Arc<Vec<Bytes>>,
+    pub(super) bloom: Bloom,
+    pub(super) logs: usize,
+}
+
+impl SoFar {
+    /// The next piece as it is told. Its version is not known yet.
+    pub(super) fn piece(
+        &self,
+        flashblock: &Flashblock,
+        header: Header,
+        ran: &Ran,
+        transactions: Vec<OpTxEnvelope>,
+    ) -> Piece {
+        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
+        let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
+        let (receipts, diff) = (ran.records.clone(), ran.changes.diff.clone());
+        Piece {
+            version: 0,
+            index: flashblock.index,
+            first_transaction: self.transactions.len(),
+            first_log: self.logs,
+            outcome: Outcome { hash: flashblock.diff.block_hash, header, block, receipts, diff },
+        }
+    }
 }
 
 /// A piece that was executed: enough to go on after it with other transactions than those that came.
@@ -62,84 +95,64 @@ impl Layers {
             && first.changes.diff() == head.diff
     }
 
-    /// The overlay of the first `count` blocks.
-    pub(super) fn merge(&self, count: usize) -> Overlay {
-        let mut overlay = Overlay::default();
-        for (index, block) in self.blocks.iter().take(count).enumerate() {
-            if index + 1 < count {
-                overlay.add_hash(block.header.number, block.hash);
-            }
-            overlay.apply(&block.changes.diff());
-        }
-        overlay
-    }
-
-    pub(super) fn snapshot(&self, top: &Layer, overlay: Arc<Overlay>) -> Snapshot {
-        Snapshot {
+    /// The state after the first `count` blocks; `None` for none.
+    pub(super) fn snapshot(&self, count: usize) -> Option<Snapshot> {
+        let blocks = self.blocks.get(..count)?;
+        let top = blocks.last()?;
+        Some(Snapshot {
             base_number: self.base_number,
             base_hash: self.base_hash,
-            overlay,
+            overlay: Overlay::of(blocks.iter().map(|layer| (&layer.parts, layer.header.number, layer.hash))),
             header: top.header.clone(),
             hash: top.hash,
             index: top.index,
-        }
+        })
     }
 
-    /// Takes a piece in, after every check. Its version is not known yet.
-    pub(super) fn add(
-        &mut self,
-        keep: usize,
-        flashblock: &Flashblock,
-        header: Header,
-        bloom: Bloom,
-        ran: Ran,
-        transactions: Vec<OpTxEnvelope>,
-    ) -> Piece {
+    /// Takes a piece in, after every check, and gives it back.
+    pub(super) fn add(&mut self, extension: Extension) -> Box<Piece> {
+        let Extension { keep, payload_id, transactions, bloom, ran, piece, .. } = extension;
+        let Ran { progress, receipts, records, changes } = *ran;
+        let (index, Outcome { hash, header, .. }) = (piece.index, &piece.outcome);
+        self.epoch += 1;
         self.blocks.truncate(keep);
-        let hash = flashblock.diff.block_hash;
-        if flashblock.index == 0 {
-            self.blocks.push(Layer::new(flashblock, header.clone()));
+        if index == 0 {
+            self.blocks.push(Layer::new(payload_id, header.clone(), *hash));
         }
-        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
-        let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
-        let diff = ran.changes.diff.clone();
-        let (mut first_transaction, mut first_log) = (0, 0);
         if let Some(layer) = self.blocks.last_mut() {
-            (first_transaction, first_log) = (layer.transactions.len(), layer.logs);
-            layer.changes.add(&ran.changes);
+            layer.changes.add(&changes);
+            layer.parts.add(&changes.diff);
             // One without transactions changes nothing, and however many come, they must not add up.
-            if layer.pieces.is_empty() || ran.progress.transactions > layer.progress.transactions {
-                layer.pieces.push(Done { progress: ran.progress, changes: ran.changes });
+            if layer.pieces.is_empty() || progress.transactions > layer.progress.transactions {
+                layer.pieces.push(Done { progress, changes });
             }
-            layer.index = flashblock.index;
+            layer.index = index;
             layer.header = header.clone();
-            layer.hash = hash;
-            layer.progress = ran.progress;
-            layer.bloom = bloom;
-            layer.transactions.extend_from_slice(&flashblock.diff.transactions);
-            layer.receipts.extend(ran.receipts);
-            layer.logs += ran.records.iter().map(|record| record.logs.len()).sum::<usize>();
-            layer.records.extend_from_slice(&ran.records);
+            layer.hash = *hash;
+            layer.progress = progress;
+            let so_far = &mut layer.so_far;
+            so_far.bloom = bloom;
+            so_far.logs += records.iter().map(|record| record.logs.len()).sum::<usize>();
+            Arc::make_mut(&mut so_far.transactions).extend(transactions);
+            Arc::make_mut(&mut so_far.receipts).extend(receipts);
+            layer.records.extend(records);
         }
-        let outcome = Outcome { hash, header, block, receipts: ran.records, diff };
-        Piece { version: 0, index: flashblock.index, first_transaction, first_log, outcome }
+        piece
     }
 }
 
 impl Layer {
-    fn new(flashblock: &Flashblock, header: Header) -> Self {
+    fn new(payload_id: String, header: Header, hash: B256) -> Self {
         Self {
-            payload_id: flashblock.payload_id.clone(),
+            payload_id,
             index: 0,
             header,
-            hash: flashblock.diff.block_hash,
+            hash,
             progress: Progress::default(),
-            bloom: Bloom::ZERO,
-            transactions: Vec::new(),
-            receipts: Vec::new(),
+            so_far: SoFar::default(),
             records: Vec::new(),
-            logs: 0,
             changes: Changes::default(),
+            parts: Parts::default(),
             pieces: Vec::new(),
         }
     }

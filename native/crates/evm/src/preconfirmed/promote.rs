@@ -2,13 +2,14 @@
 
 use super::changes::Changes;
 use super::layers::{self, Layer, Layers};
-use super::overlay::{Overlay, Snapshot};
-use super::run::{self, Run};
-use crate::block::check_state;
+use super::overlay::{Overlay, Parts, Snapshot};
+use super::run::{self, Part, Progress, Run};
+use crate::block::{Ready, check_state};
 use crate::chain::{Chain, read_header};
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::key::Missing;
+use crate::limits::Limits;
 use crate::loaded::Task;
 use crate::outcome::{Outcome, ReceiptRecord};
 use crate::verify::{check_contents, decode, recover};
@@ -21,19 +22,31 @@ use std::sync::Arc;
 
 /// What became of a sealed block that was pre-confirmed.
 #[derive(Debug)]
-pub struct Promotion {
+pub struct Promotion<T = Box<Outcome>> {
     /// Transactions that were pre-confirmed in it.
     pub preconfirmed: usize,
     /// In what it differs from what was pre-confirmed.
     pub difference: Option<Difference>,
-    pub result: Promoted,
+    pub result: Promoted<T>,
 }
 
-/// Whether a sealed block is the head now.
+impl<T> Promotion<T> {
+    /// The same with something else in place of what is done.
+    pub fn and_then<R>(self, done: impl FnOnce(T) -> Result<R, Error>) -> Result<Promotion<R>, Error> {
+        let result = match self.result {
+            Promoted::Done(value) => Promoted::Done(done(value)?),
+            Promoted::Missing(missing) => Promoted::Missing(missing),
+            Promoted::No => Promoted::No,
+        };
+        Ok(Promotion { preconfirmed: self.preconfirmed, difference: self.difference, result })
+    }
+}
+
+/// Whether a sealed block is the head now, or can be made the head (`Ready`).
 #[derive(Debug)]
-pub enum Promoted {
+pub enum Promoted<T = Box<Outcome>> {
     /// It is. What was pre-confirmed and is in it was not executed again.
-    Done(Box<Outcome>),
+    Done(T),
     /// Not yet: state that executing the rest of it lacked. Provide it to the head view and promote again.
     Missing(Missing),
     /// No, and nothing has changed: execute it.
@@ -60,54 +73,84 @@ enum Contents {
 }
 
 impl Chain {
-    /// Makes a sealed block (RLP) the head, if it is the first pre-confirmed one: without executing it where it has
+    /// Finds what a sealed block (RLP) gives, if it is the first pre-confirmed one: without executing it where it has
     /// what was pre-confirmed, and else from the last piece on that it shares. `None` if no block of its number was
-    /// pre-confirmed on the head. Executing a block instead drops what was pre-confirmed and does not fit.
-    pub fn promote(self: &Arc<Self>, rlp: &[u8]) -> Result<Option<Promotion>, Error> {
-        let mut commitment = self.commitment();
-        let layers = self.preconfirmed().lock();
-        let (Some(first), Some(head)) = (layers.blocks.first(), self.hot().head()) else {
-            return Ok(None);
-        };
+    /// pre-confirmed on the head. Nothing changes: see `make_head`.
+    pub fn run_promotion(
+        self: &Arc<Self>,
+        rlp: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Promotion<Ready>>, Error> {
         let header = read_header(rlp)?;
-        if !layers.stand_on(&head)
-            || header.number != first.header.number
-            || header.parent_hash != layers.base_hash
-        {
+        let generation = self.hot().generation();
+        if !self.is_first_preconfirmed(&header) {
             return Ok(None);
         }
         let hash = header.hash_slow();
         let block = decode::<OpTxEnvelope>(rlp)?;
         check_contents(self.spec(), &block)?;
-        let difference = first.difference(&block);
-        let preconfirmed = first.transactions.len();
-        let promotion = |difference: Option<Difference>, result: Promoted| {
+        let (preconfirmed, difference, known) = {
+            let layers = self.preconfirmed().lock();
+            let Some(first) = layers.blocks.first().filter(|first| first.header.number == header.number) else {
+                return Ok(None);
+            };
+            let difference = first.difference(&block);
+            (first.so_far.transactions.len(), difference, self.known(&layers, first, difference, &header, hash))
+        };
+        let promotion = |difference: Option<Difference>, result: Promoted<Ready>| {
             Ok(Some(Promotion { preconfirmed, difference, result }))
         };
-        let contents = match difference {
-            None => Contents::Known(first.records.clone(), first.changes.diff()),
-            Some(Difference::Transaction(index)) if other_context(&first.header, &header).is_none() => {
-                // A piece that shares nothing with the block is none to go on from.
-                let Some(pieces) = first.pieces_before(index) else {
-                    return promotion(difference, Promoted::No);
-                };
-                self.resume(&layers, first, pieces, &block, hash)?
-            }
-            Some(_) => return promotion(difference, Promoted::No),
+        let contents = match known {
+            None => return promotion(difference, Promoted::No),
+            Some(Known::All(receipts, diff)) => Contents::Known(receipts, diff),
+            Some(Known::Pieces(pieces)) => self.resume(*pieces, &block, hash, limits)?,
         };
         let (receipts, diff) = match contents {
             Contents::Known(receipts, diff) => (receipts, diff),
             Contents::Missing(missing) => return promotion(difference, Promoted::Missing(missing)),
             Contents::Other(field) => return promotion(Some(Difference::Results(field)), Promoted::No),
         };
-        drop(layers);
-        let outcome = Outcome { hash, header, block: Bytes::copy_from_slice(rlp), receipts, diff };
-        if let Some(mut complete) = commitment.take() {
-            check_state(self.spec(), &outcome.header, &outcome.diff, &mut complete)?;
-            *commitment = Some(complete);
+        let outcome = Box::new(Outcome { hash, header, block: Bytes::copy_from_slice(rlp), receipts, diff });
+        let mut commitment = self.take_commitment();
+        if let Some(complete) = &mut commitment {
+            check_state(self.spec(), &outcome.header, &outcome.diff, complete)?;
         }
-        self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
-        promotion(difference, Promoted::Done(Box::new(outcome)))
+        promotion(difference, Promoted::Done(Ready { generation, outcome, commitment }))
+    }
+
+    /// Whether a block of this header's number and parent is the lowest that is pre-confirmed.
+    fn is_first_preconfirmed(&self, header: &Header) -> bool {
+        let layers = self.preconfirmed().lock();
+        let stands = self.hot().head().is_some_and(|head| layers.stand_on(&head));
+        let first = layers.blocks.first().map(|first| first.header.number);
+        stands && first == Some(header.number) && header.parent_hash == layers.base_hash
+    }
+
+    /// What is here of a sealed block; `None` if nothing of it can be used.
+    fn known(
+        &self,
+        layers: &Layers,
+        first: &Layer,
+        difference: Option<Difference>,
+        header: &Header,
+        hash: B256,
+    ) -> Option<Known> {
+        match difference {
+            None => Some(Known::All(first.records.clone(), first.changes.diff())),
+            // A piece that shares nothing with the block is none to go on from.
+            Some(Difference::Transaction(index)) if other_context(&first.header, header).is_none() => {
+                let count = first.pieces_before(index)?;
+                Some(Known::Pieces(Box::new(Pieces::new(layers, first, count, header, hash))))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Makes a sealed block (RLP) the head, however long it takes. Executing a block instead drops what was
+    /// pre-confirmed and does not fit.
+    pub fn promote(self: &Arc<Self>, rlp: &[u8]) -> Result<Option<Promotion>, Error> {
+        let promotion = self.run_promotion(rlp, &Limits::none())?;
+        promotion.map(|promotion| promotion.and_then(|ready| self.make_head(ready))).transpose()
     }
 
     /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
@@ -120,37 +163,26 @@ impl Chain {
         self.promote(&block)
     }
 
-    /// Executes what a sealed block has beyond the first `count` pieces of its pre-confirmed version.
+    /// Executes what a sealed block has beyond some pieces of its pre-confirmed version.
     fn resume(
         self: &Arc<Self>,
-        layers: &Layers,
-        layer: &Layer,
-        count: usize,
+        pieces: Pieces,
         block: &Block<OpTxEnvelope>,
         hash: B256,
+        limits: &Limits,
     ) -> Result<Contents, Error> {
+        let Pieces { before, mut records, receipts, mut changes, state } = pieces;
         let header = &block.header;
-        let pieces = &layer.pieces[..count];
-        let before = pieces.last().map(|piece| piece.progress).unwrap_or_default();
-        let (mut overlay, mut changes) = (Overlay::default(), Changes::default());
-        for piece in pieces {
-            overlay.apply(&piece.changes.diff);
-            changes.add(&piece.changes);
-        }
-        let state = Snapshot {
-            base_number: layers.base_number,
-            base_hash: layers.base_hash,
-            overlay: Arc::new(overlay),
-            header: header.clone(),
-            hash,
-            index: 0,
-        };
+        let head = state.base_hash;
         let view = Arc::new(View::of_snapshot(Arc::clone(self), Arc::new(state), true));
-        let sent = recover(self.spec(), block, before.transactions)?;
+        let limits = limits.with_time_for(header.gas_used);
+        let sent = recover(self.spec(), block, before.transactions, &limits)
+            .map_err(|why| why.of(&format!("block {} {hash}", header.number)))?;
         // The task that executing the whole block would be: what is loaded now is not loaded again then.
         let generation = self.hot().generation();
-        self.working().begin(Task { generation, head: layers.base_hash, block: hash });
-        let ran = match run::run(self.spec(), &view, header, before, false, &sent) {
+        self.working().begin(Task { generation, head, block: hash });
+        let part = Part { header, before, is_first: false, sent: &sent, gas_used: header.gas_used };
+        let ran = match run::run(self.spec(), &view, &part, &limits) {
             Ok(Run::Done(ran)) => ran,
             Ok(Run::Missing(missing)) => return Ok(Contents::Missing(missing)),
             // If it is invalid, executing all of it says so.
@@ -158,11 +190,10 @@ impl Chain {
             Err(why) => return Err(why),
         };
         changes.add(&ran.changes);
-        let mut records = layer.records[..before.transactions].to_vec();
         records.extend_from_slice(&ran.records);
         let found = Results {
             gas_used: ran.progress.gas_used,
-            receipts_root: layers::root(&layer.receipts[..before.transactions], &ran.receipts),
+            receipts_root: layers::root(&receipts, &ran.receipts),
             logs_bloom: layers::bloom(Bloom::ZERO, &records),
             blob_gas_used: header.excess_blob_gas.map(|_| ran.progress.da_footprint),
         };
@@ -173,10 +204,54 @@ impl Chain {
     }
 }
 
+/// What is here of a sealed block.
+enum Known {
+    All(Vec<ReceiptRecord>, Diff),
+    Pieces(Box<Pieces>),
+}
+
+/// The first pieces of a pre-confirmed block, to go on after them.
+struct Pieces {
+    /// How far the block is with them.
+    before: Progress,
+    records: Vec<ReceiptRecord>,
+    /// As the receipts root has them.
+    receipts: Vec<Bytes>,
+    changes: Changes,
+    /// The state after them, in the context of the sealed block.
+    state: Snapshot,
+}
+
+impl Pieces {
+    fn new(layers: &Layers, layer: &Layer, count: usize, header: &Header, hash: B256) -> Self {
+        let pieces = &layer.pieces[..count];
+        let before = pieces.last().map(|piece| piece.progress).unwrap_or_default();
+        let (mut parts, mut changes) = (Parts::default(), Changes::default());
+        for piece in pieces {
+            parts.add(&piece.changes.diff);
+            changes.add(&piece.changes);
+        }
+        Self {
+            before,
+            records: layer.records[..before.transactions].to_vec(),
+            receipts: layer.so_far.receipts[..before.transactions].to_vec(),
+            changes,
+            state: Snapshot {
+                base_number: layers.base_number,
+                base_hash: layers.base_hash,
+                overlay: Overlay::of(std::iter::once((&parts, header.number, hash))),
+                header: header.clone(),
+                hash,
+                index: 0,
+            },
+        }
+    }
+}
+
 impl Layer {
     /// RLP of the block so far.
     fn encode(&self) -> Result<Vec<u8>, Error> {
-        let transactions = self.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
+        let transactions = self.so_far.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
         let transactions: Vec<_> =
             transactions.collect::<Result<_, _>>().map_err(|why| malformed("flashblock", why))?;
         let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
@@ -184,7 +259,7 @@ impl Layer {
     }
 
     fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
-        let (ours, theirs) = (&self.transactions, &sealed.body.transactions);
+        let (ours, theirs) = (&self.so_far.transactions, &sealed.body.transactions);
         let differs = |index: &usize| match (ours.get(*index), theirs.get(*index)) {
             (Some(ours), Some(theirs)) => theirs.encoded_2718() != **ours,
             _ => true,

@@ -1,10 +1,13 @@
 //! Executing one flashblock on the state after the one before it.
 
-use crate::block::{SharedMissing, open_state};
-use crate::db::{Guess, ViewDb};
+use crate::block::{Failure, SharedMissing, execute_next, open_state};
+use crate::claim::GasClaim;
+use crate::db::Guess;
 use crate::diff::Diff;
 use crate::error::{Error, malformed};
 use crate::key::Missing;
+use crate::limits::Limits;
+use crate::machine::{OpBlockEvm, op_evm, relax};
 use crate::outcome::ReceiptRecord;
 use crate::parallel;
 use crate::preconfirmed::changes::PieceChanges;
@@ -15,17 +18,17 @@ use crate::view::View;
 use alloy_consensus::Header;
 use alloy_consensus::transaction::{Recovered, SignerRecoverable};
 use alloy_eips::eip2718::{Decodable2718, Encodable2718, WithEncoded};
-use alloy_evm::block::{BlockExecutionError, BlockExecutor};
-use alloy_evm::{Evm, EvmFactory};
+use alloy_evm::Evm;
+use alloy_evm::block::BlockExecutor;
+use alloy_op_evm::OpBlockExecutionCtx;
 use alloy_op_evm::block::{OpAlloyReceiptBuilder, OpBlockExecutor};
-use alloy_op_evm::{OpBlockExecutionCtx, OpEvmFactory, OpTx};
 use alloy_primitives::Bytes;
 use op_alloy_consensus::OpTxEnvelope;
-use revm::database::State;
+use revm::context_interface::Cfg;
 use revm::database::states::bundle_state::BundleRetention;
 use std::sync::Arc;
 
-/// How far the block was before this piece.
+/// How far the block was before this part.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Progress {
     pub(crate) transactions: usize,
@@ -34,6 +37,7 @@ pub(crate) struct Progress {
 }
 
 /// What a piece gave.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) progress: Progress,
     /// As the receipts root has them.
@@ -53,9 +57,11 @@ pub(crate) fn recover(
     header: &Header,
     first: usize,
     raw: &[Bytes],
+    limits: &Limits,
 ) -> Result<Vec<Sent<OpTxEnvelope>>, Error> {
     let canonical = signatures_are_canonical(spec, header.number);
     parallel::map(raw, |index, bytes| {
+        limits.check()?;
         let index = first + index;
         let tx = OpTxEnvelope::decode_2718_exact(bytes)
             .map_err(|why| malformed("flashblock", format!("transaction {index}: {why}")))?;
@@ -69,27 +75,42 @@ pub(crate) fn recover(
     })
 }
 
+/// What is run, and where.
+pub(crate) struct Part<'a> {
+    /// Of the block, as far as it is known before anything of the piece was run.
+    pub(crate) header: &'a Header,
+    pub(crate) before: Progress,
+    pub(crate) is_first: bool,
+    pub(crate) sent: &'a [Sent<OpTxEnvelope>],
+    /// What the block says to have used, the piece included.
+    pub(crate) gas_used: u64,
+}
+
 /// Runs new transactions on `view`: the state after the piece before, or for the first piece after the parent block.
 pub(crate) fn run(
     spec: &Arc<ChainSpec>,
     view: &Arc<View>,
-    header: &Header,
-    before: Progress,
-    is_first: bool,
-    sent: &[Sent<OpTxEnvelope>],
+    part: &Part<'_>,
+    limits: &Limits,
 ) -> Result<Run, Error> {
     let Some(epoch) = view.enter() else {
         return Err(Error::Unavailable("the head moved".into()));
     };
+    let Part { header, before, sent, .. } = *part;
     let missing = SharedMissing::default();
-    let mut executor = Executor::open(spec, view, &missing, header, before, Guess::Zero);
-    let ran = executor.run(is_first, sent);
+    let mut executor = Executor::open(spec, view, &missing, part, limits, Guess::Zero);
+    let ran = executor.run(spec, part, limits);
+    // Before what it found is looked at: what was cut short is neither valid nor invalid.
+    limits.check().map_err(|why| why.of(&about(header)))?;
+    if !view.check(epoch) {
+        return Err(Error::Unavailable("the head moved".into()));
+    }
     if !missing.borrow().is_empty() {
-        let mut executor = Executor::open(spec, view, &missing, header, before, Guess::One);
-        executor.speculate(is_first, sent);
+        let mut executor = Executor::open(spec, view, &missing, part, limits, Guess::One);
+        executor.speculate(part, limits);
         return Ok(Run::Missing(view.missing(epoch, missing.borrow_mut().take())));
     }
-    ran.map_err(|why| invalid(header, &format!("it cannot be executed: {why}")))?;
+    ran.map_err(|why| why.describe(|why| invalid(header, &why), &about(header)))?;
 
     let Executor(OpBlockExecutor { evm, receipts, gas_used, da_footprint_used, .. }) = executor;
     let mut state = evm.finish().0;
@@ -118,65 +139,72 @@ pub(crate) fn run(
     Ok(Run::Done(Box::new(Ran { progress, receipts, records, changes })))
 }
 
-type OpEvm = <OpEvmFactory<OpTx> as EvmFactory>::Evm<State<ViewDb>, revm::inspector::NoOpInspector>;
-
 /// A block executor that goes on where another one stopped. On the OP stack nothing is done after the last transaction
 /// of a block, so that every piece can be the last.
-struct Executor(OpBlockExecutor<OpEvm, OpAlloyReceiptBuilder, Arc<ChainSpec>>);
+struct Executor(OpBlockExecutor<OpBlockEvm, OpAlloyReceiptBuilder, Arc<ChainSpec>>);
 
 impl Executor {
     fn open(
         spec: &Arc<ChainSpec>,
         view: &Arc<View>,
         missing: &SharedMissing,
-        header: &Header,
-        before: Progress,
+        Part { header, before, .. }: &Part<'_>,
+        limits: &Limits,
         guess: Guess,
     ) -> Self {
-        let mut state = open_state(view, missing);
+        let mut state = open_state(view, missing, limits);
         state.database.hashes_below = header.number;
         state.database.guess = guess;
         let mut env = spec.op_env(header);
         if guess == Guess::One {
-            env.cfg_env.disable_nonce_check = true;
-            env.cfg_env.disable_balance_check = true;
-            env.cfg_env.disable_eip3607 = true;
-            env.cfg_env.disable_base_fee = true;
+            relax(&mut env);
         }
         let context = OpBlockExecutionCtx {
             parent_hash: header.parent_hash,
             parent_beacon_block_root: header.parent_beacon_block_root,
             extra_data: header.extra_data.clone(),
         };
-        let evm = OpEvmFactory::<OpTx>::default().create_evm(state, env);
+        let evm = op_evm(state, env);
         let mut executor = OpBlockExecutor::new(evm, context, Arc::clone(spec), OpAlloyReceiptBuilder::default());
         executor.gas_used = before.gas_used;
         executor.da_footprint_used = before.da_footprint;
         Self(executor)
     }
 
-    fn run(&mut self, is_first: bool, sent: &[Sent<OpTxEnvelope>]) -> Result<(), BlockExecutionError> {
-        if is_first {
-            self.0.apply_pre_execution_changes()?;
+    fn run(&mut self, spec: &ChainSpec, part: &Part<'_>, limits: &Limits) -> Result<(), Failure> {
+        if part.is_first {
+            self.0.apply_pre_execution_changes().map_err(Failure::cannot)?;
         }
-        for tx in sent {
-            self.0.execute_transaction(tx)?;
+        let cap = self.0.evm.cfg_env().tx_gas_limit_cap();
+        let claim = GasClaim::new(spec, part.header, part.gas_used, cap);
+        let mut used = part.before.gas_used;
+        for tx in part.sent {
+            limits.check().map_err(Failure::Stopped)?;
+            used = execute_next(&mut self.0, claim, used, tx, |_| {})?;
         }
         Ok(())
     }
 
     /// Errors only mean that fewer keys were found; the strict run after this one decides.
-    fn speculate(&mut self, is_first: bool, sent: &[Sent<OpTxEnvelope>]) {
-        if is_first {
+    fn speculate(&mut self, part: &Part<'_>, limits: &Limits) {
+        if part.is_first {
             let _ = self.0.apply_pre_execution_changes();
         }
-        for tx in sent {
-            let _ = self.0.execute_transaction(tx);
+        for tx in part.sent {
+            let done = execute_next(&mut self.0, GasClaim::none(), 0, tx, |_| {});
+            if limits.check().is_err() || matches!(done, Err(Failure::Lacking)) {
+                return;
+            }
         }
     }
 }
 
 /// Without a hash: the block has none yet.
 fn invalid(header: &Header, why: &str) -> Error {
-    Error::InvalidBlock(format!("block {}, pre-confirmed: {why}", header.number))
+    Error::InvalidBlock(format!("{}: {why}", about(header)))
+}
+
+/// How errors name a block that has no hash yet.
+pub(super) fn about(header: &Header) -> String {
+    format!("block {}, pre-confirmed", header.number)
 }

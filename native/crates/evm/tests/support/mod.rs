@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Steps a call may take inline by default, and its gas: `callInlineSteps` and `callGasCap` in TypeScript.
-pub const STEPS: u64 = 20_000;
+pub const STEPS: u64 = 12_000;
 pub const GAS: u64 = 50_000_000;
 
 /// A file of the folder that is shared between checkouts.
@@ -45,9 +45,10 @@ pub fn recorded<T: DeserializeOwned>(name: &str) -> T {
 pub fn options() -> ChainOptions {
     ChainOptions {
         hot: HotLimits { window: 64, entries: 1 << 20, code_bytes: 1 << 26 },
-        view_entries: 1 << 16,
+        history_bytes: 1 << 24,
         pool_threads: 1,
         pool_queue: 4,
+        max_block_gas: u64::MAX,
     }
 }
 

@@ -1,0 +1,16 @@
+//! The core's tests, in one program: each program is linked with the whole EVM, which takes longer than most of them run.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod call;
+mod conformance;
+mod json;
+mod limits;
+mod op_sepolia;
+mod preconfirmed;
+mod proof;
+mod spec;
+mod working;
+
+#[path = "../support/mod.rs"]
+mod support;

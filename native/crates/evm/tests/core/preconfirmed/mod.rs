@@ -1,0 +1,14 @@
+//! Flashblocks: blocks cut at random points must give, piece by piece, what executing the block so far from its start
+//! gives; and the sealed block, taken over without executing it, what executing it gives. Blocks are real ones of OP
+//! Sepolia and op-geth, and random ones.
+
+mod case;
+mod compare;
+mod cost;
+mod hostile;
+mod made;
+mod promotion;
+mod real;
+mod refused;
+mod versions;
+mod whole;

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest';
+import { InlineShare } from './inline-share.ts';
+
+/** Runs calls of so many milliseconds with pauses between them; the steps that each was given. */
+function run(calls: readonly (readonly [tookMs: number, pauseMs: number])[]): number[] {
+  let now = 0;
+  const share = new InlineShare(() => now);
+  return calls.map(([tookMs, pauseMs]) => {
+    const given = share.run(20_000, (steps) => {
+      now += tookMs;
+      return steps;
+    });
+    now += pauseMs;
+    return given;
+  });
+}
+
+it('gives short calls all steps, however many there are', () => {
+  expect(new Set(run(Array.from({ length: 10_000 }, () => [0.9, 0])))).toEqual(new Set([20_000]));
+});
+
+it('gives fewer once long calls have taken their share, and all again after a while', () => {
+  expect(
+    run([
+      [40, 0],
+      [40, 0],
+      [0, 0],
+      [0, 39],
+      [0, 2],
+      [40, 0],
+      [0, 0],
+    ]),
+  ).toEqual([...[20_000, 20_000, 1_250, 1_250, 1_250, 20_000, 1_250]]);
+});
+
+it('leaves them a quarter of the time', () => {
+  const given = run(Array.from({ length: 1_000 }, () => [10, 30]));
+  expect(given.filter((steps) => steps === 20_000).length).toBeGreaterThan(990);
+});

@@ -1,0 +1,54 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { Checks, seconds } from '../following/checks.ts';
+import { attackByClients } from './by-clients.ts';
+import { attackByStreams, attackByUpstreams } from './by-upstreams.ts';
+import { heldAttacks } from './held.ts';
+
+export interface Scene {
+  readonly checks: Checks;
+  readonly seed: number;
+  /** Whether an attack is to be made, by its name and its place among all. */
+  readonly chooses: (name: string, place: number) => boolean;
+}
+
+const groups: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
+  clients: attackByClients,
+  upstreams: attackByUpstreams,
+  streams: attackByStreams,
+  held: heldAttacks,
+};
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    /** Names of groups, with commas between them. */
+    group: { type: 'string' },
+    /** Names of attacks, with commas between them. */
+    only: { type: 'string' },
+    /** One of so many attacks, which ones by the seed. */
+    part: { type: 'string', default: '1' },
+  },
+});
+const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+const only = values.only === undefined ? undefined : new Set(values.only.split(','));
+const part = Number(values.part);
+const chooses = (name: string, place: number): boolean =>
+  (only === undefined || only.has(name)) && place % part === seed % part;
+console.log(`seed ${seed}`);
+const checks = new Checks();
+for (const name of values.group?.split(',') ?? Object.keys(groups)) {
+  const group = groups[name];
+  if (group === undefined) throw new Error(`no group ${name}; there are ${Object.keys(groups).join(', ')}`);
+  console.log(`${name}:`);
+  const started = performance.now();
+  try {
+    await group({ checks, seed, chooses });
+  } catch (error) {
+    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    checks.check(`${name} runs to its end`, false, detail);
+  }
+  console.log(`  took ${seconds(started)}`);
+}
+console.log(`${checks.passed} passed, ${checks.failed} failed`);
+process.exitCode = checks.failed === 0 ? 0 : 1;

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { type FollowingNode, whereItListens } from '../following/our-node.ts';
+import { startProgram } from '../scenarios/serving.ts';
+import { boundAddresses } from '../testbed/node.ts';
+import type { PreconfirmedRig } from './rig.ts';
+
+/** Our node with a public and a dedicated listener, both on all serving threads. */
+export interface ServedNode extends FollowingNode {
+  readonly publicUrl: string;
+}
+
+export interface ServedOptions {
+  readonly dataDir: string;
+  readonly threads: number;
+  readonly more: readonly string[];
+  /** Another program than the sources here. */
+  readonly program?: string | undefined;
+}
+
+/** Starts our node on a rig's chain and streams. Its process is the program itself, whose memory can be read. */
+export async function startServed(rig: PreconfirmedRig, options: ServedOptions): Promise<ServedNode> {
+  const { dataDir, threads, more, program } = options;
+  const portFile = join(dataDir, 'ports.json');
+  const any = '127.0.0.1:0';
+  const args = [
+    ...['serve', '--data', join(dataDir, 'data'), '--chain', rig.node.genesisFile],
+    ...['--listen-port-file', portFile, '--public', any, '--dedicated', any, '--admin', any],
+    ...['--threads', `${threads}`, '--upstream-poll-ms', '50', '--upstream', rig.node.ws],
+    ...rig.servers.flatMap(({ url }) => ['--flashblocks', url]),
+    ...more,
+  ];
+  const running = startProgram(args, {}, program);
+  try {
+    const addresses = await boundAddresses(running, portFile);
+    return { ...whereItListens(running, addresses), publicUrl: `http://${addresses['public']}` };
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+}
