@@ -4,15 +4,17 @@ import { type Collection, LeftBehind } from './left-behind.ts';
 const MIB = 2 ** 20;
 
 function world() {
-  const now = { held: 0, kept: 0, garbage: 0, heap: 0, heapGarbage: 0, busy: 0 };
+  const now = { held: 0, kept: 0, garbage: 0, heap: 0, heapGarbage: 0, busy: 0, emptied: 0 };
   const collections: Collection[] = [];
   const left = new LeftBehind({
     held: () => now.held,
     use: () => ({ heap: now.heap + now.heapGarbage, external: now.kept + now.garbage, busy: now.busy }),
+    resident: () => now.kept + now.heap + now.emptied,
     collect: (kind) => {
       collections.push(kind);
       now.garbage = 0;
       now.heapGarbage = 0;
+      if (kind === 'thorough') now.emptied = 0;
     },
   });
   /** What is collected in so many looks. */
@@ -76,6 +78,30 @@ it('does not take garbage for a large heap', () => {
   now.busy = 0.1;
   expect(look(20)).toEqual(['quick', 'thorough']);
   expect(look(20)).toEqual([]);
+});
+
+it('gives back pages that V8 has emptied, of which only the size of the process tells', () => {
+  const { now, look } = world();
+  now.kept = 100 * MIB;
+  expect(look(20)).toEqual([]);
+  now.emptied = 40 * MIB;
+  now.busy = 0.9;
+  expect(look(20)).toEqual([]);
+  now.busy = 0.1;
+  expect(look(1)).toEqual(['thorough']);
+  // Not all the time, and seen however soon it grew again.
+  now.emptied = 60 * MIB;
+  expect(look(15)).toEqual([]);
+  expect(look(1)).toEqual(['thorough']);
+  now.emptied = 20 * MIB;
+  expect(look(40)).toEqual([]);
+});
+
+it('does not take for growth what a start needs', () => {
+  const { now, look } = world();
+  expect(look(5)).toEqual([]);
+  now.kept = 40 * MIB;
+  expect(look(40)).toEqual([]);
 });
 
 it('leaves V8 to itself where it cannot be asked to collect', () => {

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
+import { residentBytes } from '../telemetry/resident.ts';
 
 /** Garbage that is worth a collection, which takes a thread ten milliseconds. */
 const WORTH_BYTES = 48 * 2 ** 20;
@@ -8,6 +9,12 @@ const RELEASED_BYTES = 16 * 2 ** 20;
 /** A larger heap, or a thread that is busier, is not collected thoroughly: it would keep too many waiting for too long. */
 const THOROUGH_HEAP_BYTES = 48 * 2 ** 20;
 const THOROUGH_BUSY = 0.5;
+/** So much more of the whole process is worth one too: V8 counts the pages that it has emptied nowhere. */
+const GROWN_BYTES = 32 * 2 ** 20;
+/** Looks after a thorough collection until growth asks for the next. */
+const GROWN_PAUSE = 15;
+/** Looks until a process is as large as its start makes it. */
+const START = 10;
 /** Looks between two collections, at least. */
 const PAUSE = 5;
 
@@ -26,6 +33,8 @@ export interface LeftBehindModules {
   /** What clients hold now. */
   readonly held: () => number;
   readonly use?: () => ThreadUse;
+  /** What the process has of its own. */
+  readonly resident?: () => number;
   /** Absent where Node was started without it. */
   readonly collect?: ((kind: Collection) => void) | undefined;
 }
@@ -37,19 +46,31 @@ export interface LeftBehindModules {
 export class LeftBehind {
   readonly #held: () => number;
   readonly #use: () => ThreadUse;
+  readonly #resident: () => number;
   readonly #collect: ((kind: Collection) => void) | undefined;
   /** What was there after the last collection, or at first, and no client's. */
   #others: number | undefined;
   /** The most that clients held since the last thorough collection. */
   #mostHeld = 0;
+  /** The least that the process had since, or since it had started. */
+  #leastResident = Number.POSITIVE_INFINITY;
+  #looks = 0;
+  #grownNotBefore = 0;
   #isThoroughDue = false;
   /** The heap was too large for a thorough collection even without garbage. */
   #isLarge = false;
   #rest = 0;
 
-  constructor({ held, use = useHere(), collect = collectorHere() }: LeftBehindModules) {
+  constructor({
+    held,
+    use = useHere(),
+    // Where it is not known, nothing is known to have grown.
+    resident = () => residentBytes()?.anonymous ?? 0,
+    collect = collectorHere(),
+  }: LeftBehindModules) {
     this.#held = held;
     this.#use = use;
+    this.#resident = resident;
     this.#collect = collect;
   }
 
@@ -58,6 +79,7 @@ export class LeftBehind {
     const held = this.#held();
     const { heap, external, busy } = this.#use();
     this.#mostHeld = Math.max(this.#mostHeld, held);
+    const isGrown = this.#hasGrown();
     if (this.#rest > 0) {
       this.#rest--;
       return;
@@ -69,11 +91,19 @@ export class LeftBehind {
       this.#isLarge = isLarge && busy < THOROUGH_BUSY;
       return;
     }
-    const isDue = this.#isThoroughDue || this.#mostHeld - held >= RELEASED_BYTES;
+    const isDue = this.#isThoroughDue || isGrown || this.#mostHeld - held >= RELEASED_BYTES;
     if (!isDue || busy >= THOROUGH_BUSY) return;
     if (heap <= THOROUGH_HEAP_BYTES) this.#run('thorough');
     // What makes it large may be garbage by now.
     else if (!this.#isLarge) this.#isLarge = this.#run('quick') > THOROUGH_HEAP_BYTES;
+  }
+
+  #hasGrown(): boolean {
+    this.#looks++;
+    if (this.#looks <= START) return false;
+    const resident = this.#resident();
+    this.#leastResident = Math.min(this.#leastResident, resident);
+    return this.#looks > this.#grownNotBefore && resident - this.#leastResident >= GROWN_BYTES;
   }
 
   /** Gives the heap that is left. */
@@ -83,7 +113,11 @@ export class LeftBehind {
     const { heap, external } = this.#use();
     this.#others = Math.max(0, heap + external - held);
     this.#isThoroughDue = kind === 'quick';
-    if (kind === 'thorough') this.#mostHeld = held;
+    if (kind === 'thorough') {
+      this.#mostHeld = held;
+      this.#leastResident = this.#resident();
+      this.#grownNotBefore = this.#looks + GROWN_PAUSE;
+    }
     this.#rest = PAUSE;
     return heap;
   }
