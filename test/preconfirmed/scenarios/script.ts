@@ -136,8 +136,8 @@ function actOf(
 function isWhole(chosen: readonly Kind[], before: readonly Kind[]): boolean {
   // Streams may not be back yet; or the block taken back has the same number, and is seen in its place.
   if (before.includes('cut') || before.includes('reorganise')) return false;
-  // What came before the false one below was executed stands on it, and goes with it.
-  if (before.includes('twist')) return false;
+  // What came before the false one below was executed, or before another stream contradicted it, stands on it and goes with it.
+  if (before.includes('twist') || before.includes('contradict')) return false;
   // Early on a block that is not known, it may have to wait for longer than it is kept.
   if (chosen.includes('early') && before.length > 0) return false;
   return chosen.every((kind) => harmless.has(kind));
