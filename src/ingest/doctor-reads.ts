@@ -9,8 +9,8 @@ import {
   toQuantity,
 } from '../primitives/parse.ts';
 import type { Head } from '../source/interface.ts';
-import { readHead, readObjects, shaped } from '../source/shape.ts';
-import type { Upstream } from '../source/upstream.ts';
+import type { Upstream } from '../source/pool/upstream.ts';
+import { readHead, readObjects, shaped } from '../source/reads/shape.ts';
 import { failedWith, isTheirs, type Section, wordsOf } from './doctor-report.ts';
 
 export interface ReadContext {

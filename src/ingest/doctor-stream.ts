@@ -1,10 +1,10 @@
 import type { CommandOptions } from '../config/table.ts';
 import { systemClock } from '../source/clock.ts';
-import { type Endpoint, parseEndpoints } from '../source/endpoint.ts';
 import type { FlashblockObservation } from '../source/flashblocks/events.ts';
 import type { Flashblock } from '../source/flashblocks/flashblock.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from '../source/flashblocks/options.ts';
 import { FlashblockStream } from '../source/flashblocks/stream.ts';
+import { type Endpoint, parseEndpoints } from '../source/transport/endpoint.ts';
 import { Section } from './doctor-report.ts';
 
 /** Flashblocks that say enough of a stream. */

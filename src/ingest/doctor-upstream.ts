@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import { parseUint64 } from '../primitives/parse.ts';
 import type { Head } from '../source/interface.ts';
-import { readHead, shaped } from '../source/shape.ts';
-import type { Upstream } from '../source/upstream.ts';
+import type { Upstream } from '../source/pool/upstream.ts';
+import { readHead, shaped } from '../source/reads/shape.ts';
 import { checkReads } from './doctor-reads.ts';
 import { failedWith, isTheirs, Section, wordsOf } from './doctor-report.ts';
 

@@ -1,8 +1,8 @@
 import type { CommandOptions } from '../config/table.ts';
 import { NativeExecutor, presetOf } from '../executor/native-executor.ts';
 import { blockOptions } from '../executor/options.ts';
-import { parseEndpoints } from '../source/endpoint.ts';
-import { Upstream } from '../source/upstream.ts';
+import { Upstream } from '../source/pool/upstream.ts';
+import { parseEndpoints } from '../source/transport/endpoint.ts';
 import { readRules } from './chain-rules.ts';
 import { examineHost } from './doctor-host.ts';
 import { hashAt } from './doctor-reads.ts';

@@ -1,5 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
-import type { LeaderChange } from '../source/leader.ts';
+import type { LeaderChange } from '../source/heads/leader.ts';
 
 /** Everything about following a chain that is worth a metric or a log line. */
 export type FollowEvent =

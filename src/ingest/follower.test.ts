@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { Outcome } from '../chain/outcome.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { FeedItem } from '../feed/interface.ts';
-import type { Target } from '../source/leader.ts';
+import type { Target } from '../source/heads/leader.ts';
 import { refOf } from '../store/contract-chain.ts';
 import { Follower } from './follower.ts';
 import { FollowWorld, targetOf } from './test-world.ts';

@@ -5,7 +5,7 @@ import type { LoadContext } from '../executor/interface.ts';
 import { isBareAccount } from '../executor/missing.ts';
 import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import { toHex } from '../primitives/hex.ts';
-import { SingleFlight, whenAllAbort } from '../source/single-flight.ts';
+import { SingleFlight, whenAllAbort } from '../primitives/single-flight.ts';
 import type { Marks, Pin, Store } from '../store/interface.ts';
 import type { Learnt, StateReader } from './state-reader.ts';
 import { overwrittenBy, WaitingPins, type WaitingPinsOptions } from './waiting-pins.ts';

@@ -4,7 +4,7 @@ import { InvalidParamsError } from '../primitives/errors.ts';
 import { fromHex, type Hex } from '../primitives/hex.ts';
 import { parseAddress, parseBytes, parseHash, parseObject, parseQuantity } from '../primitives/parse.ts';
 import type { ChainSource, JsonObject } from '../source/interface.ts';
-import { toStored } from '../source/stored-form.ts';
+import { toStored } from '../source/reads/stored-form.ts';
 import type { Trace } from './pinned-state.ts';
 import type { Learnt } from './state-reader.ts';
 

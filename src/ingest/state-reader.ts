@@ -2,7 +2,7 @@ import type { BlockRef } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { keccak256 } from '../executor/native-executor.ts';
 import type { ChainSource, ReadOptions, StateRead } from '../source/interface.ts';
-import { type StoredRead, toStored } from '../source/stored-form.ts';
+import { type StoredRead, toStored } from '../source/reads/stored-form.ts';
 
 /** A value in its stored form, the code that came with it, and who said so. */
 export interface Learnt extends StoredRead {

@@ -1,6 +1,6 @@
 import type { Hex } from '../primitives/hex.ts';
 import type { SourceErrorCode } from './errors.ts';
-import type { ExchangeEvent } from './upstream.ts';
+import type { ExchangeEvent } from './pool/upstream.ts';
 
 /** Everything worth a metric or a log line. Upstreams go by their names, which hold no credential. */
 export type SourceEvent =

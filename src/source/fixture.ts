@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from './clock.ts';
-import { parseEndpoint } from './endpoint.ts';
 import { DEFAULT_SOURCE_OPTIONS } from './options.ts';
-import { Upstream, type UpstreamModules, type UpstreamOptions } from './upstream.ts';
+import { Upstream, type UpstreamModules, type UpstreamOptions } from './pool/upstream.ts';
+import { parseEndpoint } from './transport/endpoint.ts';
 
 /** What the scripted server does with a request: an answer, silence, or a cut connection. */
 export type Reply =

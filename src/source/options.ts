@@ -1,6 +1,6 @@
 import type { BackOff } from './clock.ts';
-import type { DemotionOptions } from './demotion.ts';
-import type { UpstreamOptions } from './upstream.ts';
+import type { DemotionOptions } from './pool/demotion.ts';
+import type { UpstreamOptions } from './pool/upstream.ts';
 
 export interface PoolOptions extends UpstreamOptions {
   /** How often every upstream is asked before a question fails. */

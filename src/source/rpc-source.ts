@@ -1,6 +1,6 @@
 import type { StateKey } from '../chain/state-key.ts';
 import type { Hex } from '../primitives/hex.ts';
-import { HeadWatcher } from './head-watcher.ts';
+import { HeadWatcher } from './heads/watcher.ts';
 import type {
   Answer,
   ChainSource,
@@ -14,6 +14,7 @@ import type {
   UpstreamStatus,
 } from './interface.ts';
 import type { SourceOptions } from './options.ts';
+import { type PoolModules, Upstreams } from './pool/upstreams.ts';
 import {
   readAncestors,
   readBlockByHash,
@@ -23,10 +24,9 @@ import {
   readHashAt,
   readHeads,
   readLatest,
-} from './read-blocks.ts';
-import { readReceipts } from './read-receipts.ts';
-import { readPrestate, readProof, readState } from './read-state.ts';
-import { type PoolModules, Upstreams } from './upstreams.ts';
+} from './reads/blocks.ts';
+import { readReceipts } from './reads/receipts.ts';
+import { readPrestate, readProof, readState } from './reads/state.ts';
 
 /** A chain behind standard JSON-RPC servers. */
 export class RpcSource implements ChainSource {

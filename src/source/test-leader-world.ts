@@ -1,7 +1,7 @@
 import { deepStrictEqual, notStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import type { Hex } from '../primitives/hex.ts';
-import { type Decision, Leader } from './leader.ts';
-import type { Exclusion } from './leader-moment.ts';
+import { type Decision, Leader } from './heads/leader.ts';
+import type { Exclusion } from './heads/leader-moment.ts';
 
 /** For tests only: what the leader in this world is given. */
 export const HYSTERESIS = 1_000;

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import type { SourceEvent } from './events.ts';
 import { answerTo, type FakeServer, type Reply, startFakeServer } from './fixture.ts';
 import { DEFAULT_SOURCE_OPTIONS, type PoolOptions } from './options.ts';
-import { type PoolModules, Upstreams } from './upstreams.ts';
+import { type PoolModules, Upstreams } from './pool/upstreams.ts';
 
 export type Behaviour = 'works' | Reply;
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../src/primitives/hex.ts';
 import type { SourceEvent } from '../../src/source/events.ts';
 import { DEFAULT_SOURCE_OPTIONS } from '../../src/source/options.ts';
+import { toStored } from '../../src/source/reads/stored-form.ts';
 import { RpcSource } from '../../src/source/rpc-source.ts';
-import { toStored } from '../../src/source/stored-form.ts';
 import { request } from '../testbed/rpc-client.ts';
 import { owner } from '../testbed/token.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Hex } from '../../primitives/hex.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { parseEndpoints } from '../endpoint.ts';
+import { parseEndpoints } from '../transport/endpoint.ts';
 import { EventQueue } from './event-queue.ts';
 import type { FlashblockEvent, ObserveFlashblocks } from './events.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from './options.ts';

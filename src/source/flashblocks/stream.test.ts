@@ -1,7 +1,7 @@
 import { brotliCompressSync, constants } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseEndpoint } from '../endpoint.ts';
 import { type FakeServer, type FakeSocket, ManualClock, startFakeServer } from '../fixture.ts';
+import { parseEndpoint } from '../transport/endpoint.ts';
 import type { FlashblockObservation } from './events.ts';
 import { wireMessage } from './fixture.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';

@@ -1,7 +1,7 @@
-import { ClientSocket } from '../client-socket.ts';
 import { backOffMs, type Clock, sleep } from '../clock.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { SourceError, type SourceErrorCode } from '../errors.ts';
+import { ClientSocket } from '../transport/client-socket.ts';
+import type { Endpoint } from '../transport/endpoint.ts';
 import type { Decoded } from './decode.ts';
 import { DecodingLine } from './decoding-line.ts';
 import type { ObserveFlashblocks } from './events.ts';
