@@ -1,4 +1,4 @@
-import { follow, total, untilHead } from '../test/following/our-node.ts';
+import { follow, total, untilHead } from '../test/support/servers/our-node.ts';
 import type { BusyChain } from './live-chain.ts';
 import { markdown } from './report.ts';
 

@@ -3,11 +3,11 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeFunctionData } from 'viem';
-import { follow, total, untilHead } from '../test/following/our-node.ts';
-import { quiet } from '../test/testbed/geth.ts';
-import { anvilBinary, gethBinary, repoRoot } from '../test/testbed/paths.ts';
-import { runToEnd, start, tempDir } from '../test/testbed/process.ts';
-import { request } from '../test/testbed/rpc-client.ts';
+import { quiet } from '../test/support/servers/geth.ts';
+import { follow, total, untilHead } from '../test/support/servers/our-node.ts';
+import { anvilBinary, gethBinary, repoRoot } from '../test/support/servers/paths.ts';
+import { runToEnd, start, tempDir } from '../test/support/servers/process.ts';
+import { request } from '../test/support/servers/rpc-client.ts';
 import { type BusyChain, holder } from './live-chain.ts';
 import { markdown } from './report.ts';
 

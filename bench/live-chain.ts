@@ -1,9 +1,9 @@
 import { type Abi, encodeFunctionData, getContractAddress, type Hex, keccak256, toHex } from 'viem';
-import { opChainId, opFunder } from '../test/testbed/op-genesis.ts';
-import { type OpGeth, startOpGeth } from '../test/testbed/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../test/testbed/op-sequencer.ts';
-import { compileSolidity } from '../test/testbed/solidity.ts';
-import { tokenSource } from '../test/testbed/token.ts';
+import { opChainId, opFunder } from '../test/support/servers/op-genesis.ts';
+import { type OpGeth, startOpGeth } from '../test/support/servers/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../test/support/servers/op-sequencer.ts';
+import { compileSolidity } from '../test/support/workload/solidity.ts';
+import { tokenSource } from '../test/support/workload/token.ts';
 
 /** Calls of `many` in a block, and the slots that each writes. */
 const callsPerBlock = 4;

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
-import { repoRoot } from '../test/testbed/paths.ts';
+import { repoRoot } from '../test/support/servers/paths.ts';
 import type { Measured } from './wrk.ts';
 
 export interface Line {

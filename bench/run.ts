@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
-import { repoRoot } from '../test/testbed/paths.ts';
-import { runToEnd, tempDir } from '../test/testbed/process.ts';
+import { repoRoot } from '../test/support/servers/paths.ts';
+import { runToEnd, tempDir } from '../test/support/servers/process.ts';
 import { catchUp } from './catch-up.ts';
 import { firstAnswers, firstCalls } from './cold-start.ts';
 import { BusyChain } from './live-chain.ts';
-import { preconfirmed } from './preconfirmed.ts';
+import { preconfirmed } from './preconfirmed/run.ts';
 import { type Section, writeSection } from './report.ts';
 import { serving } from './serving.ts';
 import { websocket } from './websocket.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { startAnvil } from '../test/testbed/anvil.ts';
-import { exportChain, startArchiveGeth, startDevGeth } from '../test/testbed/geth.ts';
-import { startOurNode } from '../test/testbed/node.ts';
-import { tempDir } from '../test/testbed/process.ts';
-import { request } from '../test/testbed/rpc-client.ts';
-import { devChainId, makeToken, owner, type Token } from '../test/testbed/token.ts';
+import { startAnvil } from '../test/support/servers/anvil.ts';
+import { exportChain, startArchiveGeth, startDevGeth } from '../test/support/servers/geth.ts';
+import { startOurNode } from '../test/support/servers/node.ts';
+import { tempDir } from '../test/support/servers/process.ts';
+import { request } from '../test/support/servers/rpc-client.ts';
+import { devChainId, makeToken, owner, type Token } from '../test/support/workload/token.ts';
 import { type Line, type Section, table } from './report.ts';
 import { type Workload, workloads } from './workloads.ts';
 import { type Measured, prepareWrk } from './wrk.ts';

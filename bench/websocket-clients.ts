@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { WebSocket } from 'ws';
 import { startChild } from './child.ts';
-import { now } from './preconfirmed-clock.ts';
-import { subscribe } from './preconfirmed-logs.ts';
+import { now } from './preconfirmed/clock.ts';
+import { subscribe } from './preconfirmed/logs.ts';
 
 /** Clients that want the same. */
 export interface ClientKind {

@@ -1,10 +1,10 @@
 import { loadavg } from 'node:os';
 import type { Hex } from 'viem';
-import { total } from '../test/following/our-node.ts';
+import { total } from '../test/support/servers/our-node.ts';
 import { holder } from './live-chain.ts';
-import { FlashblockChain, type ReadyBlock } from './preconfirmed-chain.ts';
-import { ms, quantile } from './preconfirmed-clock.ts';
-import { transfersTo } from './preconfirmed-freshness.ts';
+import { FlashblockChain, type ReadyBlock } from './preconfirmed/chain.ts';
+import { ms, quantile } from './preconfirmed/clock.ts';
+import { transfersTo } from './preconfirmed/freshness.ts';
 import { markdown, type Section } from './report.ts';
 import { type ClientKind, startClients } from './websocket-clients.ts';
 

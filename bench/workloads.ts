@@ -1,6 +1,6 @@
 import { encodeAbiParameters, encodeFunctionData, keccak256 } from 'viem';
-import { type Call, request } from '../test/testbed/rpc-client.ts';
-import { owner, type Token } from '../test/testbed/token.ts';
+import { type Call, request } from '../test/support/servers/rpc-client.ts';
+import { owner, type Token } from '../test/support/workload/token.ts';
 
 interface Log {
   readonly topics: readonly string[];

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { start, type TempDir } from '../test/testbed/process.ts';
-import type { Call } from '../test/testbed/rpc-client.ts';
+import { start, type TempDir } from '../test/support/servers/process.ts';
+import type { Call } from '../test/support/servers/rpc-client.ts';
 
 // wrk reads the request from a script; the body comes by the environment so that the script stays the same.
 const script = `wrk.method = "POST"

@@ -4,12 +4,17 @@ import { renderOptionsPage } from '../src/config/render.ts';
 import { renderMethodDocs } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
+import { renderRooms } from '../test/architecture/render.ts';
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
   {
     path: 'docs/methods.md',
     render: () => renderMethodDocs(createMethods('', SUBSCRIPTION_METHODS).values()),
+  },
+  {
+    path: 'ARCHITECTURE.md',
+    render: () => replaceBetween('ARCHITECTURE.md', 'rooms', renderRooms()),
   },
 ];
 
@@ -22,6 +27,15 @@ function readIfPresent(file: URL): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A page as it is, with something else between the comments `<!-- name -->` and `<!-- /name -->`. */
+function replaceBetween(path: string, name: string, text: string): string {
+  const [open, close] = [`<!-- ${name} -->\n`, `\n<!-- /${name} -->`];
+  const page = readFileSync(new URL(path, root), 'utf8');
+  const [from, to] = [page.indexOf(open), page.indexOf(close)];
+  if (from < 0 || to < from) throw new Error(`${path} has no part ${name}`);
+  return page.slice(0, from + open.length) + text + page.slice(to);
 }
 
 mkdirSync(new URL('docs/', root), { recursive: true });

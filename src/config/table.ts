@@ -1,12 +1,12 @@
-import { BACKFILL_OPTIONS } from './backfill-options.ts';
-import { DEV_OPTIONS } from './dev-options.ts';
-import { FOLLOWING_OPTIONS } from './following-options.ts';
+import { BACKFILL_OPTIONS } from './options/backfill.ts';
+import { DEV_OPTIONS } from './options/dev.ts';
+import { FOLLOWING_OPTIONS } from './options/following.ts';
+import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
+import { REQUEST_OPTIONS } from './options/request.ts';
+import { STATE_OPTIONS } from './options/state.ts';
+import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
 import { bytes, count, endpoint, hostNames, oneOf, path, threads } from './parsers.ts';
-import { PRECONFIRMED_OPTIONS } from './preconfirmed-options.ts';
-import { REQUEST_OPTIONS } from './request-options.ts';
 import type { Command, OptionSpec } from './spec.ts';
-import { STATE_OPTIONS } from './state-options.ts';
-import { WEBSOCKET_OPTIONS } from './websocket-options.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];

@@ -2,9 +2,9 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { UsageError } from '../config/usage-error.ts';
-import { startAnvilChain } from './anvil.ts';
 import type { ChainOptions, DevChain } from './chain.ts';
-import { startOpGethChain } from './op-geth.ts';
+import { startAnvilChain } from './client/anvil.ts';
+import { startOpGethChain } from './client/op-geth.ts';
 
 /** A client of which there is a program on this machine. */
 export interface Client {

@@ -1,5 +1,5 @@
 import type { DevChain } from './chain.ts';
-import { ACCOUNTS, CHAIN_ID, COUNTER, SIGNED_INCREMENT } from './genesis.ts';
+import { ACCOUNTS, CHAIN_ID, COUNTER, SIGNED_INCREMENT } from './client/genesis.ts';
 
 /** Where things are. */
 export interface Places {

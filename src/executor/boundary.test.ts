@@ -2,10 +2,16 @@
 import { type NativeChain, native } from '@chain-query/native';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import {
+  emitter,
+  executeOfficialChain,
+  officialGenesis,
+  roomyOptions,
+  zeroSlot,
+} from '../../test/support/serve/executor.ts';
 import { DecodeError } from '../chain/byte-codec.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
-import { emitter, executeOfficialChain, officialGenesis, roomyOptions, zeroSlot } from './fixture.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const { text: genesis, config } = officialGenesis();

@@ -1,8 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { native } from '@chain-query/native';
 import { expect, it } from 'vitest';
+import {
+  executeOfficialChain,
+  HEAD,
+  loadFrom,
+  restoreLast,
+  runCode,
+} from '../../test/support/serve/executor.ts';
 import { giveBack } from '../primitives/owned-bytes.ts';
-import { executeOfficialChain, HEAD, loadFrom, restoreLast, runCode } from './fixture.ts';
 
 it.each([
   ['success', 'f3'],

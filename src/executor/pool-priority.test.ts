@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { expect, it, vi } from 'vitest';
-import { officialGenesis, roomyOptions } from './fixture.ts';
+import { officialGenesis, roomyOptions } from '../../test/support/serve/executor.ts';
 import { NativeExecutor } from './native-executor.ts';
 import { lowerPoolPriority } from './pool-priority.ts';
 

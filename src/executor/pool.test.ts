@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Outcome } from '../chain/outcome.ts';
 import {
   asClient,
   executeOfficialChain,
@@ -8,7 +7,8 @@ import {
   restoreLast,
   type roomyOptions,
   runCode,
-} from './fixture.ts';
+} from '../../test/support/serve/executor.ts';
+import type { Outcome } from '../chain/outcome.ts';
 import type { CallResult, StateView } from './interface.ts';
 import type { NativeExecutor } from './native-executor.ts';
 

@@ -1,10 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { native } from '@chain-query/native';
 import { afterEach, beforeAll, describe, expect, it, type Mock, vi } from 'vitest';
-import type { Outcome } from '../chain/outcome.ts';
-import { keyText, type StateKey } from '../chain/state-key.ts';
-import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
-import { type Hex, toHex } from '../primitives/hex.ts';
 import {
   asClient,
   callEmitter,
@@ -17,7 +13,11 @@ import {
   roomyOptions,
   runCode,
   zeroSlot,
-} from './fixture.ts';
+} from '../../test/support/serve/executor.ts';
+import type { Outcome } from '../chain/outcome.ts';
+import { keyText, type StateKey } from '../chain/state-key.ts';
+import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
+import { type Hex, toHex } from '../primitives/hex.ts';
 import type { CallRequest, HeldStateView, StateLoader } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
 import type { NativeStateView } from './state-view.ts';

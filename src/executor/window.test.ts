@@ -1,7 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Outcome } from '../chain/outcome.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
-import { toHex } from '../primitives/hex.ts';
 import {
   callEmitter,
   emitter,
@@ -13,7 +10,10 @@ import {
   restoreLast,
   roomyOptions,
   zeroSlot,
-} from './fixture.ts';
+} from '../../test/support/serve/executor.ts';
+import type { Outcome } from '../chain/outcome.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import { toHex } from '../primitives/hex.ts';
 import type { StateLoader, StateView } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
+import { FakeChain } from '../../test/support/serve/head.ts';
 import type { BlockSelector } from '../primitives/block-selector.ts';
 import { parseBlockSelector } from '../primitives/block-selector.ts';
 import { StoreError } from '../store/error.ts';
-import { FakeChain } from './fixture.ts';
 
 const at = (value: unknown): BlockSelector => parseBlockSelector(value, 'x');
 const ALL = { addresses: [], topics: [] };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { FakeChain } from '../../test/support/serve/head.ts';
 import { type BlockSelector, parseBlockSelector } from '../primitives/block-selector.ts';
 import type { Hex } from '../primitives/hex.ts';
-import { FakeChain } from './fixture.ts';
 import type { Head } from './head.ts';
 
 const PENDING: BlockSelector = parseBlockSelector('pending', 'x');

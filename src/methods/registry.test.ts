@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runMethod } from './fixture.ts';
+import { runMethod } from '../../test/support/serve/methods.ts';
 import { renderMethodDocs } from './method-docs.ts';
 import { createMethods } from './registry.ts';
 

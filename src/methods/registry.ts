@@ -1,16 +1,16 @@
-import { ethBlockNumber } from './eth_blockNumber.ts';
-import { ethCall } from './eth_call.ts';
-import { ethChainId } from './eth_chainId.ts';
-import { ethGetBlockReceipts } from './eth_getBlockReceipts.ts';
-import { ethGetLogs } from './eth_getLogs.ts';
-import { ethGetStorageAt } from './eth_getStorageAt.ts';
-import { ethGetTransactionCount } from './eth_getTransactionCount.ts';
-import { ethSyncing } from './eth_syncing.ts';
+import { ethBlockNumber } from './blocks/eth_blockNumber.ts';
+import { ethGetBlockReceipts } from './blocks/eth_getBlockReceipts.ts';
+import { ethCall } from './calls/eth_call.ts';
+import { ethGetLogs } from './logs/eth_getLogs.ts';
 import type { Method } from './method.ts';
-import { netVersion } from './net_version.ts';
-import { opSupportedCapabilities } from './op_supportedCapabilities.ts';
-import { rpcDiscover } from './rpc_discover.ts';
-import { web3ClientVersion } from './web3_clientVersion.ts';
+import { ethChainId } from './node/eth_chainId.ts';
+import { ethSyncing } from './node/eth_syncing.ts';
+import { netVersion } from './node/net_version.ts';
+import { opSupportedCapabilities } from './node/op_supportedCapabilities.ts';
+import { rpcDiscover } from './node/rpc_discover.ts';
+import { web3ClientVersion } from './node/web3_clientVersion.ts';
+import { ethGetStorageAt } from './state/eth_getStorageAt.ts';
+import { ethGetTransactionCount } from './state/eth_getTransactionCount.ts';
 
 const METHODS: readonly Method[] = [
   ethGetLogs,

@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { fromHex, type Hex } from '../primitives/hex.ts';
 import {
   answerTo,
   callsOf,
@@ -8,8 +7,9 @@ import {
   rejection,
   type SeenCall,
   startFakeServer,
-} from './fixture.ts';
-import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from './options.ts';
+} from '../../test/support/source/upstreams.ts';
+import { fromHex, type Hex } from '../primitives/hex.ts';
+import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from './pool/options.ts';
 import { RpcSource } from './rpc-source.ts';
 
 // A scripted server for methods that the real ones in test/source have, and for answers that they never give.

@@ -13,7 +13,7 @@ import type {
   StateRead,
   UpstreamStatus,
 } from './interface.ts';
-import type { SourceOptions } from './options.ts';
+import type { SourceOptions } from './pool/options.ts';
 import { type PoolModules, Upstreams } from './pool/upstreams.ts';
 import {
   readAncestors,

@@ -63,50 +63,11 @@ export interface BlockReceipts {
   readonly logs: BlockLogs;
 }
 
-/**
- * A versioned copy of one chain. Blocks are appended at the head and taken off it, each atomically: a reader sees
- * a whole block or none of it, also after a crash. Refusals are `StoreError`s. Every driver passes `contract.ts`.
- *
- * A complete store was given the whole state with its first block, and nothing is unknown in it. A partial one
- * learns the state before its first block key by key, by pins.
- */
-export interface Store {
-  /** Free-form text kept with the chain, such as its genesis config. Written with the first block. */
+/** What may be asked of a store. */
+export interface StoreReader {
+  /** Free-form text kept with the chain, such as its genesis config. */
   getMeta(name: string): Awaitable<string | undefined>;
-  setMeta(name: string, value: string): Promise<void>;
 
-  /**
-   * Appends blocks on top of the head, all of them or none; the first block of an empty store is its lowest and its
-   * anchor. With `onto`, refuses what `revertTo` refuses.
-   */
-  append(outcomes: readonly Outcome[], options?: AppendOptions): Promise<void>;
-  /**
-   * Adds blocks directly below the lowest, ascending, all of them or none. Only their bytes, receipts and logs are
-   * kept: their diffs are ignored and the anchor stays.
-   */
-  prepend(outcomes: readonly Outcome[]): Promise<void>;
-  /**
-   * Remembers values as of `anchor`, for ever; `conflict` when that is not the anchor by now. What is known as of
-   * the anchor stays as it is: the first pin of a key wins. Reverts never undo a pin. Hashes of blocks below the
-   * lowest are for `loadState` only.
-   */
-  pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void>;
-  /**
-   * Takes off every block above `number`; refuses what is deeper than the undo window, below the anchor or below
-   * `finalized`. `safe` moves down to the new head if it is above it.
-   */
-  revertTo(number: number): Promise<void>;
-  /**
-   * Forgets history below `below`: first moves the lowest block and the anchor up to it, so that reads below are
-   * refused from then on, then deletes about `limit` rows of what nobody can read any more. Returns whether some
-   * are left: call again. Answers at and above the anchor stay the same. Refuses what is within the undo window.
-   */
-  prune(below: number, limit: number): Promise<boolean>;
-  /**
-   * Moves `safe` and `finalized` up: each must be a canonical block, and none goes back, which is a `conflict`. What is
-   * final is safe, so `finalized` takes `safe` along.
-   */
-  mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void>;
   marks(): Awaitable<Marks | undefined>;
 
   canonicalHash(number: number): Awaitable<Hex | undefined>;
@@ -143,9 +104,57 @@ export interface Store {
    * commitments and verification. Throws as `loadState` does.
    */
   scanState(number: number): AsyncIterable<StateEntry>;
+}
 
+/** What changes a store: one of these at a time, by whoever holds it for writing. */
+export interface StoreChanges {
+  /** Written with the first block. */
+  setMeta(name: string, value: string): Promise<void>;
+
+  /**
+   * Appends blocks on top of the head, all of them or none; the first block of an empty store is its lowest and its
+   * anchor. With `onto`, refuses what `revertTo` refuses.
+   */
+  append(outcomes: readonly Outcome[], options?: AppendOptions): Promise<void>;
+  /**
+   * Adds blocks directly below the lowest, ascending, all of them or none. Only their bytes, receipts and logs are
+   * kept: their diffs are ignored and the anchor stays.
+   */
+  prepend(outcomes: readonly Outcome[]): Promise<void>;
+  /**
+   * Remembers values as of `anchor`, for ever; `conflict` when that is not the anchor by now. What is known as of
+   * the anchor stays as it is: the first pin of a key wins. Reverts never undo a pin. Hashes of blocks below the
+   * lowest are for `loadState` only.
+   */
+  pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void>;
+  /**
+   * Takes off every block above `number`; refuses what is deeper than the undo window, below the anchor or below
+   * `finalized`. `safe` moves down to the new head if it is above it.
+   */
+  revertTo(number: number): Promise<void>;
+  /**
+   * Forgets history below `below`: first moves the lowest block and the anchor up to it, so that reads below are
+   * refused from then on, then deletes about `limit` rows of what nobody can read any more. Returns whether some
+   * are left: call again. Answers at and above the anchor stay the same. Refuses what is within the undo window.
+   */
+  prune(below: number, limit: number): Promise<boolean>;
+  /**
+   * Moves `safe` and `finalized` up: each must be a canonical block, and none goes back, which is a `conflict`. What is
+   * final is safe, so `finalized` takes `safe` along.
+   */
+  mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void>;
+  /** Ends what is under way. */
   close(): Promise<void>;
 }
+
+/**
+ * A versioned copy of one chain. Blocks are appended at the head and taken off it, each atomically: a reader sees
+ * a whole block or none of it, also after a crash. Refusals are `StoreError`s. Every driver passes `contract.ts`.
+ *
+ * A complete store was given the whole state with its first block, and nothing is unknown in it. A partial one
+ * learns the state before its first block key by key, by pins.
+ */
+export interface Store extends StoreReader, StoreChanges {}
 
 /** One existing account or slot of a full scan. */
 export type StateEntry =

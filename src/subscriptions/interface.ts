@@ -2,7 +2,7 @@ import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import type { FoundLogs } from '../head/snapshot.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { LogQuery } from '../store/interface.ts';
-import type { AccountInfo } from './state-change.ts';
+import type { AccountInfo } from './streams/state-change.ts';
 
 /** One connection, as subscriptions see it. */
 export interface Sink {

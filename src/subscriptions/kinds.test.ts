@@ -1,8 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it, vi } from 'vitest';
-import type { StateDiff } from '../chain/diff.ts';
-import type { FeedEvent } from '../feed/interface.ts';
-import { type Awaitable, fromHex, type Hex } from '../primitives/hex.ts';
+import { GENESIS } from '../../test/support/serve/subscription-world.ts';
 import {
   confirmed,
   flashblockEvent,
@@ -11,12 +9,14 @@ import {
   makeBlock,
   NO_CHANGES,
   removed,
-} from './fixture.ts';
+} from '../../test/support/serve/subscriptions.ts';
+import type { StateDiff } from '../chain/diff.ts';
+import type { FeedEvent } from '../feed/interface.ts';
+import { type Awaitable, fromHex, type Hex } from '../primitives/hex.ts';
 import type { CurrentState, Sink } from './interface.ts';
 import { StreamMetrics } from './metrics.ts';
 import type { SubscriptionRequest } from './request.ts';
-import { Streams, type StreamsOptions } from './streams.ts';
-import { GENESIS } from './test-world.ts';
+import { Streams, type StreamsOptions } from './streams/streams.ts';
 
 const ONE = `0x${'11'.repeat(20)}` as const;
 const TWO = `0x${'22'.repeat(20)}` as const;

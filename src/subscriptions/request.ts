@@ -1,5 +1,5 @@
 import { HeadError } from '../head/errors.ts';
-import { type LogBound, parseLogFilter } from '../methods/log-filter.ts';
+import { type LogBound, parseLogFilter } from '../methods/logs/log-filter.ts';
 import type { MethodContext } from '../methods/method.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';

@@ -47,4 +47,13 @@ export class Pulse {
       return now - seen.at;
     });
   }
+
+  /** Workers that have been silent for so long, as reasons of /readyz. */
+  issues(limitMs: number): readonly { readonly reason: 'worker'; readonly detail: string }[] {
+    return this.silentMs().flatMap((ms, place) => {
+      if (ms < limitMs) return [];
+      const detail = `serving thread ${place} has not responded for ${Math.floor(ms / 1_000)} s`;
+      return [{ reason: 'worker', detail }];
+    });
+  }
 }

@@ -1,26 +1,29 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   findCycles,
+  findLargeFolders,
   findLayerViolations,
   findLongFiles,
+  findShippedSupport,
+  findSuiteViolations,
   findTableErrors,
-  MAX_LINES,
   type SourceFiles,
 } from './layers.ts';
+import { MAX_FILES, MAX_LINES, type Room } from './table.ts';
 
-const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
-
+const root = new URL('../../', import.meta.url);
 const sources: SourceFiles = new Map(
-  readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => [path, readFileSync(`${SRC}${path}`, 'utf8')]),
+  globSync('{src,test,bench,scripts}/**/*.ts', { cwd: root.pathname }).map((path) => [
+    path,
+    readFileSync(new URL(path, root), 'utf8'),
+  ]),
 );
 
-describe('src', () => {
+describe('the code', () => {
   it('is read at all', () => {
-    expect(sources.has('primitives/hex.ts')).toBe(true);
+    expect(sources.has('src/primitives/hex.ts')).toBe(true);
+    expect(sources.has('test/support/random.ts')).toBe(true);
   });
 
   it('has imports that only point down', () => {
@@ -31,12 +34,21 @@ describe('src', () => {
     expect(findCycles(sources)).toEqual([]);
   });
 
-  it(`has no file over ${MAX_LINES} lines`, () => {
+  it(`has no file over ${MAX_LINES} lines and no folder over ${MAX_FILES} files`, () => {
     expect(findLongFiles(sources)).toEqual([]);
+    expect(findLargeFolders(sources)).toEqual([]);
   });
 
-  it('has a table whose rows only list what stands below', () => {
-    expect(findTableErrors()).toEqual([]);
+  it('has a table whose rows list what stands before them, and what they import indeed', () => {
+    expect(findTableErrors(sources)).toEqual([]);
+  });
+
+  it('has suites that use each other only as listed, and support that uses none', () => {
+    expect(findSuiteViolations(sources)).toEqual([]);
+  });
+
+  it('ships no support for tests', () => {
+    expect(findShippedSupport(sources)).toEqual([]);
   });
 });
 
@@ -44,14 +56,11 @@ describe('the rules can fail', () => {
   const files = (content: Record<string, string>): SourceFiles => new Map(Object.entries(content));
 
   it('on an upward import', () => {
-    const upward = files({
-      'store/a.ts': `import { b } from '../head/b.ts';`,
-      'head/b.ts': '',
-    });
-    expect(findLayerViolations(upward)).toEqual(['store/a.ts: store may not import head']);
+    const upward = files({ 'src/store/a.ts': `import { b } from '../head/b.ts';`, 'src/head/b.ts': '' });
+    expect(findLayerViolations(upward)).toEqual(['src/store/a.ts: store may not import head']);
   });
 
-  it('on an unlisted sideways import, in each form of import', () => {
+  it('on an unlisted import, in each form of import', () => {
     const forms = [
       `import '../store/b.ts';`,
       `import type { B } from '../store/b.ts';`,
@@ -61,57 +70,94 @@ describe('the rules can fail', () => {
       `new Worker(new URL('../store/b.ts', import.meta.url));`,
     ];
     for (const form of forms) {
-      expect(findLayerViolations(files({ 'executor/a.ts': form, 'store/b.ts': '' })), form).toHaveLength(1);
+      const sideways = files({ 'src/executor/a.ts': form, 'src/store/b.ts': '' });
+      expect(findLayerViolations(sideways), form).toHaveLength(1);
     }
   });
 
-  it('on ingest and head importing each other', () => {
+  it('on follow and head importing each other', () => {
     const meeting = files({
-      'ingest/a.ts': `import '../head/b.ts';`,
-      'head/b.ts': `import '../ingest/a.ts';`,
+      'src/follow/a.ts': `import '../head/b.ts';`,
+      'src/head/b.ts': `import '../follow/a.ts';`,
     });
     expect(findLayerViolations(meeting)).toHaveLength(2);
   });
 
-  it('on the addon outside executor', () => {
-    const direct = `import { native } from '@chain-query/native';`;
-    expect(findLayerViolations(files({ 'executor/a.ts': direct }))).toEqual([]);
-    expect(findLayerViolations(files({ 'rpc/a.ts': direct }))).toHaveLength(1);
+  it('on a room that imports the folder it is in', () => {
+    const inward = files({ 'src/follow/state/a.ts': `import '../b.ts';`, 'src/follow/b.ts': '' });
+    expect(findLayerViolations(inward)).toEqual([
+      'src/follow/state/a.ts: follow/state may not import follow',
+    ]);
   });
 
-  it('on a test that reaches up, but not on one that reaches down', () => {
-    const content = { 'rpc/a.test.ts': `import '../store/b.ts';`, 'store/b.ts': '', 'cli/c.ts': '' };
+  it('on the addon outside executor', () => {
+    const direct = `import { native } from '@chain-query/native';`;
+    expect(findLayerViolations(files({ 'src/executor/a.ts': direct }))).toEqual([]);
+    expect(findLayerViolations(files({ 'src/rpc/http/a.ts': direct }))).toHaveLength(1);
+  });
+
+  it('on a test that reaches up, but not on one that reaches down or to test support', () => {
+    const content = {
+      'src/rpc/http/a.test.ts': `import '../../store/b.ts';\nimport '../../../test/support/d.ts';`,
+      'src/store/b.ts': '',
+      'src/cli/c.ts': '',
+    };
     expect(findLayerViolations(files(content))).toEqual([]);
-    expect(findLayerViolations(files({ ...content, 'rpc/a.test.ts': `import '../cli/c.ts';` }))).toHaveLength(
-      1,
-    );
+    const upward = { ...content, 'src/rpc/http/a.test.ts': `import '../../cli/c.ts';` };
+    expect(findLayerViolations(files(upward))).toHaveLength(1);
   });
 
   it('on a folder that is not in the table', () => {
-    expect(findLayerViolations(files({ 'utils/a.ts': '' }))).toEqual([
-      'utils/a.ts: utils is not in the table of layers',
+    expect(findLayerViolations(files({ 'src/utils/a.ts': '' }))).toEqual([
+      'src/utils/a.ts: no row of the table of rooms has it',
     ]);
   });
 
   it('on an import from outside src', () => {
-    expect(findLayerViolations(files({ 'rpc/a.ts': `import '../../test/b.ts';` }))).toHaveLength(1);
+    expect(findLayerViolations(files({ 'src/head/a.ts': `import '../../test/support/b.ts';` }))).toHaveLength(
+      1,
+    );
   });
 
-  it('on a cycle, within a layer too', () => {
+  it('on a row in the wrong order, and on one that lists what it does not import', () => {
+    const room = (...imports: string[]): Room => ({ holds: '', imports });
+    const content = files({ 'src/a/x.ts': '', 'src/b/y.ts': `import '../a/x.ts';`, 'src/c/z.ts': '' });
+    expect(findTableErrors(content, { a: room(), b: room('a'), c: room() })).toEqual([]);
+    expect(findTableErrors(content, { b: room('a'), a: room() })).toHaveLength(1);
+    expect(findTableErrors(content, { a: room(), b: room('a'), c: room('a') })).toEqual([
+      'c lists a, which it does not import',
+    ]);
+  });
+
+  it('on a suite that uses another', () => {
+    const crossing = { 'test/soak/a.ts': `import '../fuzz/b.ts';`, 'test/fuzz/b.ts': '' };
+    expect(findSuiteViolations(files(crossing))).toContain('test/soak/a.ts: soak may not use fuzz');
+    const support = { 'test/support/a.ts': `import '../fuzz/b.ts';`, 'test/fuzz/b.ts': '' };
+    expect(findSuiteViolations(files(support))).toContain('test/support/a.ts: support may not use fuzz');
+  });
+
+  it('on a cycle, within a room too', () => {
     const cyclic = files({
-      'store/a.ts': `import './b.ts';`,
-      'store/b.ts': `import './c.ts';`,
-      'store/c.ts': `import './a.ts';`,
+      'src/store/a.ts': `import './b.ts';`,
+      'src/store/b.ts': `import './c.ts';`,
+      'src/store/c.ts': `import './a.ts';`,
     });
-    expect(findCycles(cyclic)).toEqual(['store/a.ts → store/b.ts → store/c.ts → store/a.ts']);
+    expect(findCycles(cyclic)).toEqual(['src/store/a.ts → src/store/b.ts → src/store/c.ts → src/store/a.ts']);
   });
 
-  it('on a long file', () => {
-    expect(findLongFiles(files({ 'rpc/a.ts': '\n'.repeat(MAX_LINES + 1) }))).toHaveLength(1);
+  it('on a long file, a large folder, and test support that would ship', () => {
+    expect(findLongFiles(files({ 'src/head/a.ts': '\n'.repeat(MAX_LINES + 1) }))).toHaveLength(1);
+    const many = Array.from({ length: MAX_FILES + 1 }, (_, index) => [`src/head/a${index}.ts`, ''] as const);
+    expect(findLargeFolders(new Map(many))).toEqual([
+      `src/head: ${MAX_FILES + 1} files, at most ${MAX_FILES}`,
+    ]);
+    expect(
+      findShippedSupport(files({ 'src/head/fixture.ts': '', 'src/head/test-world.ts': '' })),
+    ).toHaveLength(2);
   });
 
   it('but not on text in comments and strings', () => {
     const harmless = `// see import '../cli/b.ts'\nconst text = "from '../cli/b.ts'";`;
-    expect(findLayerViolations(files({ 'store/a.ts': harmless, 'cli/b.ts': '' }))).toEqual([]);
+    expect(findLayerViolations(files({ 'src/store/a.ts': harmless, 'src/cli/b.ts': '' }))).toEqual([]);
   });
 });

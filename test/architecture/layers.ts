@@ -1,78 +1,16 @@
-/** A folder (or file) of src, the height it stands at, and what it may import. */
-interface Layer {
-  readonly height: number;
-  readonly imports: readonly string[];
-}
+import { MAX_FILES, MAX_LINES, ROOMS, type Room, SUITES } from './table.ts';
 
-const FOUNDATION = ['primitives', 'chain', 'telemetry', 'config'] as const;
-const STAGES = ['source', 'executor', 'store', 'feed'] as const;
-
-/** The layout of src. Imports point down; a sideways one must be listed here. */
-export const LAYERS: Readonly<Record<string, Layer>> = {
-  primitives: { height: 0, imports: [] },
-  chain: { height: 1, imports: ['primitives'] },
-  telemetry: { height: 1, imports: ['primitives'] },
-  config: { height: 1, imports: ['primitives'] },
-  source: { height: 2, imports: FOUNDATION },
-  executor: { height: 2, imports: FOUNDATION },
-  store: { height: 2, imports: FOUNDATION },
-  feed: { height: 2, imports: FOUNDATION },
-  dev: { height: 3, imports: FOUNDATION },
-  ingest: { height: 3, imports: [...FOUNDATION, ...STAGES] },
-  head: { height: 3, imports: [...FOUNDATION, 'executor', 'store', 'feed'] },
-  methods: { height: 4, imports: [...FOUNDATION, 'executor', 'store', 'head'] },
-  subscriptions: { height: 5, imports: [...FOUNDATION, 'store', 'feed', 'head', 'methods'] },
-  rpc: { height: 6, imports: [...FOUNDATION, 'head', 'methods', 'subscriptions'] },
-  'serving-thread-messages.ts': { height: 3, imports: [...FOUNDATION, 'feed'] },
-  'thread-state.ts': {
-    height: 4,
-    imports: [...FOUNDATION, 'executor', 'store', 'ingest', 'serving-thread-messages.ts'],
-  },
-  'serving-thread.ts': {
-    height: 7,
-    imports: [
-      ...FOUNDATION,
-      ...STAGES,
-      'head',
-      'methods',
-      'subscriptions',
-      'rpc',
-      'serving-thread-messages.ts',
-      'thread-state.ts',
-    ],
-  },
-  'thread-questions.ts': {
-    height: 4,
-    imports: [...FOUNDATION, 'executor', 'serving-thread-messages.ts'],
-  },
-  'serving-threads.ts': {
-    height: 8,
-    imports: [
-      ...FOUNDATION,
-      'executor',
-      'feed',
-      'serving-thread-messages.ts',
-      'serving-thread.ts',
-      'thread-questions.ts',
-    ],
-  },
-  'node.ts': {
-    height: 9,
-    imports: [...FOUNDATION, ...STAGES, 'ingest', 'rpc', 'serving-thread-messages.ts', 'serving-threads.ts'],
-  },
-  cli: { height: 10, imports: [...FOUNDATION, ...STAGES, 'dev', 'ingest', 'node.ts'] },
-};
-
-/** The longest file that needs no second thought about its shape. */
-export const MAX_LINES = 400;
-
-/** Source files by their path below src. */
+/** Source files by their path below the root of the repository. */
 export type SourceFiles = ReadonlyMap<string, string>;
 
 /** One broken rule, in words. */
 export type Violation = string;
 
-/** Paths below src, and packages, that a file imports. */
+type Rooms = Readonly<Record<string, Room>>;
+
+const isTest = (path: string): boolean => path.endsWith('.test.ts');
+
+/** Paths below the root, and packages, that a file imports. */
 function importsOf(
   path: string,
   source: string,
@@ -91,25 +29,30 @@ function importsOf(
     );
 }
 
-/** A test may build its subject from anything below it; code that ships needs the table. */
-function isAllowed(path: string, layer: Layer, target: string): boolean {
-  if (layer.imports.includes(target)) return true;
-  return path.endsWith('.test.ts') && (LAYERS[target]?.height ?? Number.POSITIVE_INFINITY) < layer.height;
+/** The room of a path below src: the longest row that begins it. */
+function roomOf(path: string, rooms: Rooms): string | undefined {
+  // A test stands where its subject does.
+  const inside = path.replace(/^src\//, '').replace(/\.test\.ts$/, '.ts');
+  return Object.keys(rooms)
+    .filter((row) => inside === row || inside.startsWith(`${row}/`))
+    .reduce<string | undefined>(
+      (longest, row) => (row.length > (longest?.length ?? 0) ? row : longest),
+      undefined,
+    );
 }
 
-/** The layer a path stands in: its first folder, or the file itself at the top, whose test stands beside it. */
-function layerOf(path: string): string {
-  return (path.split('/')[0] ?? path).replace(/\.test\.ts$/, '.ts');
-}
-
-/** Imports that point up, sideways without being listed, out of src, or at the addon from a wrong place. */
-export function findLayerViolations(files: SourceFiles): readonly Violation[] {
+/** Imports of `src` that point up, sideways without being listed, out of `src`, or at the addon from a wrong place. */
+export function findLayerViolations(files: SourceFiles, rooms: Rooms = ROOMS): readonly Violation[] {
+  const order = Object.keys(rooms);
+  const folderOf = (room: string): string => room.split('/', 1)[0] ?? room;
+  const isAbove = (target: string, own: string): boolean =>
+    order.indexOf(target) > order.indexOf(own) && folderOf(target) !== folderOf(own);
   const violations: Violation[] = [];
   for (const [path, source] of files) {
-    const own = layerOf(path);
-    const layer = LAYERS[own];
-    if (layer === undefined) {
-      violations.push(`${path}: ${own} is not in the table of layers`);
+    if (!path.startsWith('src/')) continue;
+    const own = roomOf(path, rooms);
+    if (own === undefined) {
+      violations.push(`${path}: no row of the table of rooms has it`);
       continue;
     }
     for (const { from, internal } of importsOf(path, source)) {
@@ -119,10 +62,61 @@ export function findLayerViolations(files: SourceFiles): readonly Violation[] {
         }
         continue;
       }
-      const target = layerOf(from);
+      if (isTest(path) && from.startsWith('test/support/')) continue;
+      const target = files.has(from) ? roomOf(from, rooms) : undefined;
       if (target === own) continue;
-      if (!files.has(from)) violations.push(`${path}: imports ${from}, which is not in src`);
-      else if (!isAllowed(path, layer, target)) violations.push(`${path}: ${own} may not import ${target}`);
+      if (target === undefined) violations.push(`${path}: imports ${from}, which is not in src`);
+      // A test may build its subject from anything below it and beside it; code that ships needs the table.
+      else if (isTest(path) ? isAbove(target, own) : !rooms[own]?.imports.includes(target))
+        violations.push(`${path}: ${own} may not import ${target}`);
+    }
+  }
+  return violations;
+}
+
+/** Rows of the table that contradict its order, or list what no file of the room imports. */
+export function findTableErrors(files: SourceFiles, rooms: Rooms = ROOMS): readonly Violation[] {
+  const used = new Set<string>();
+  for (const [path, source] of files) {
+    if (isTest(path) || !path.startsWith('src/')) continue;
+    const own = roomOf(path, rooms);
+    for (const { from, internal } of importsOf(path, source)) {
+      if (internal) used.add(`${own} → ${roomOf(from, rooms)}`);
+    }
+  }
+  const order = Object.keys(rooms);
+  return Object.entries(rooms).flatMap(([name, { imports }]) =>
+    imports.flatMap((target) => {
+      if (!order.slice(0, order.indexOf(name)).includes(target))
+        return [`${name} lists ${target}, which does not stand before it`];
+      return used.has(`${name} → ${target}`) ? [] : [`${name} lists ${target}, which it does not import`];
+    }),
+  );
+}
+
+/** Imports of tests from other suites that are not listed, and of test support from any suite. */
+export function findSuiteViolations(files: SourceFiles): readonly Violation[] {
+  const suiteOf = (path: string): string | undefined => /^test\/([^/]+)\//.exec(path)?.[1];
+  const used = new Set<string>();
+  const violations: Violation[] = [];
+  for (const [path, source] of files) {
+    const own = suiteOf(path);
+    if (own === undefined) continue;
+    const allowed = own === 'support' ? [] : SUITES[own];
+    if (allowed === undefined) {
+      violations.push(`${path}: ${own} is not in the table of suites`);
+      continue;
+    }
+    for (const { from, internal } of importsOf(path, source)) {
+      const target = internal ? suiteOf(from) : undefined;
+      if (target === undefined || target === own || target === 'support' || !files.has(from)) continue;
+      used.add(`${own} → ${target}`);
+      if (!allowed.includes(target)) violations.push(`${path}: ${own} may not use ${target}`);
+    }
+  }
+  for (const [suite, others] of Object.entries(SUITES)) {
+    for (const other of others) {
+      if (!used.has(`${suite} → ${other}`)) violations.push(`${suite} lists ${other}, which it does not use`);
     }
   }
   return violations;
@@ -161,11 +155,21 @@ export function findLongFiles(files: SourceFiles): readonly Violation[] {
     .map(({ path, lines }) => `${path}: ${lines} lines, at most ${MAX_LINES}`);
 }
 
-/** Rows of the table that contradict their heights. */
-export function findTableErrors(): readonly Violation[] {
-  return Object.entries(LAYERS).flatMap(([name, { height, imports }]) =>
-    imports
-      .filter((target) => (LAYERS[target]?.height ?? Number.POSITIVE_INFINITY) >= height)
-      .map((target) => `${name} (${height}) lists ${target}, which does not stand below it`),
+/** Folders with more source files than `MAX_FILES`, tests and rooms not counted. */
+export function findLargeFolders(files: SourceFiles): readonly Violation[] {
+  const folders = Map.groupBy(
+    [...files.keys()].filter((path) => !isTest(path)),
+    (path) => path.slice(0, path.lastIndexOf('/')),
   );
+  return [...folders]
+    .filter(([, { length }]) => length > MAX_FILES)
+    .map(([folder, { length }]) => `${folder}: ${length} files, at most ${MAX_FILES}`);
+}
+
+/** Support for tests, by its name, that stands where it would ship. */
+export function findShippedSupport(files: SourceFiles): readonly Violation[] {
+  return [...files.keys()]
+    .filter((path) => path.startsWith('src/') && !isTest(path))
+    .filter((path) => /\/(?:fixture|test|mock|fake)s?(?:-[^/]*)?\.ts$/.test(path))
+    .map((path) => `${path}: support for tests belongs in test/support`);
 }

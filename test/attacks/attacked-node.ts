@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { boundAddresses } from '../testbed/node.ts';
-import { repoRoot } from '../testbed/paths.ts';
-import { type Running, residentBytes, start, tempDir } from '../testbed/process.ts';
+import { boundAddresses } from '../support/servers/node.ts';
+import { repoRoot } from '../support/servers/paths.ts';
+import { type Running, residentBytes, start, tempDir } from '../support/servers/process.ts';
 
 /** A node with so much memory is what is attacked. */
 export const MEMORY_BYTES = 2 ** 30;

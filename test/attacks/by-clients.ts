@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { say } from '../following/checks.ts';
-import { runToEnd, start, until } from '../testbed/process.ts';
+import { say } from '../support/checks.ts';
+import { runToEnd, start, until } from '../support/servers/process.ts';
 import type { Attack, AttackReport } from './attacker.ts';
 import { CLIENT_ATTACKS, type ClientAttack } from './clients/catalogue.ts';
 import {
@@ -14,7 +14,7 @@ import {
   warmUp,
 } from './measure.ts';
 import { AttackRig } from './rig.ts';
-import type { Scene } from './run.ts';
+import type { Scene } from './scene.ts';
 
 const FOR_MS = 3_000;
 /** Honest light requests, in milliseconds; or three times those of the control run, if that is more. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Hex } from 'viem';
-import { assemble, type Item, store } from '../differential/assembler.ts';
+import { assemble, type Item, store } from '../support/assembler.ts';
 
 /** An account that calls pretend code at. */
 export const ACTOR: Hex = '0x00000000000000000000000000000000000000aa';

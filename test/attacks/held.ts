@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { say } from '../following/checks.ts';
-import { importArguments, runCli } from '../testbed/node.ts';
-import { tempDir } from '../testbed/process.ts';
+import { say } from '../support/checks.ts';
+import { importArguments, runCli } from '../support/servers/node.ts';
+import { tempDir } from '../support/servers/process.ts';
 import { type AttackedNode, startAttackedNode } from './attacked-node.ts';
 import { ACTOR } from './evm.ts';
 import { FRAMING, ODD_JSON } from './held-cases.ts';
-import type { Scene } from './run.ts';
+import type { Scene } from './scene.ts';
 import { plainRequest, rpc } from './target.ts';
 
 const ANSWER_MS = 1_500;

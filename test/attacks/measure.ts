@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Checks, say } from '../following/checks.ts';
-import { residentBytes, until } from '../testbed/process.ts';
+import { type Checks, say } from '../support/checks.ts';
+import { residentBytes, until } from '../support/servers/process.ts';
 import type { HonestReport } from './honest.ts';
 import type { AttackRig } from './rig.ts';
 import { watchHonest } from './watch.ts';

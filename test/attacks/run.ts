@@ -1,16 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { Checks, seconds } from '../following/checks.ts';
+import { Checks, seconds } from '../support/checks.ts';
 import { attackByClients } from './by-clients.ts';
-import { attackByStreams, attackByUpstreams } from './by-upstreams.ts';
 import { heldAttacks } from './held.ts';
-
-export interface Scene {
-  readonly checks: Checks;
-  readonly seed: number;
-  /** Whether an attack is to be made, by its name and its place among all. */
-  readonly chooses: (name: string, place: number) => boolean;
-}
+import type { Scene } from './scene.ts';
+import { attackByStreams, attackByUpstreams } from './upstreams/by-upstreams.ts';
 
 const groups: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   clients: attackByClients,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { repoRoot } from '../testbed/paths.ts';
+import { repoRoot } from '../support/servers/paths.ts';
 
 export const documentPath = 'docs/spec-compliance.md';
 

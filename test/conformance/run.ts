@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { startOurNode } from '../testbed/node.ts';
-import { sendText } from '../testbed/rpc-client.ts';
+import { startOurNode } from '../support/servers/node.ts';
+import { sendText } from '../support/servers/rpc-client.ts';
 import { matches } from './compare.ts';
 import { documentedDeviations, documentPath } from './deviations.ts';
 import { loadVectors, type Vector } from './vectors.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { conformanceDir } from '../testbed/paths.ts';
+import { conformanceDir } from '../support/servers/paths.ts';
 
 /** The methods we answer that ethereum/execution-apis has vectors for. */
 export const coveredMethods = [

@@ -2,11 +2,11 @@ import { randomInt } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { Random } from '../differential/random.ts';
-import { type ChainFiles, importArguments, serve, startCli } from '../testbed/node.ts';
-import { type TempDir, tempDir } from '../testbed/process.ts';
-import { type Answer, sendBatch } from '../testbed/rpc-client.ts';
-import { makeTokenChain, owner } from '../testbed/token.ts';
+import { Random } from '../support/random.ts';
+import { type ChainFiles, importArguments, serve, startCli } from '../support/servers/node.ts';
+import { type TempDir, tempDir } from '../support/servers/process.ts';
+import { type Answer, sendBatch } from '../support/servers/rpc-client.ts';
+import { makeTokenChain, owner } from '../support/workload/token.ts';
 
 const { values } = parseArgs({
   options: {

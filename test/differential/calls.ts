@@ -1,9 +1,9 @@
 import { privateKeyToAccount } from 'viem/accounts';
+import type { Random } from '../support/random.ts';
+import { precompileAddresses, precompileInput } from '../support/workload/precompiles.ts';
 import type { Corpus } from './corpus.ts';
 import { amount, blockOverrides, stateOverrides } from './overrides.ts';
-import { precompileAddresses, precompileInput } from './precompiles.ts';
 import { anyAddress, anyProgram } from './programs.ts';
-import type { Random } from './random.ts';
 import { selector } from './selectors.ts';
 
 type Fields = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Answer, Call } from '../testbed/rpc-client.ts';
+import type { Answer, Call } from '../support/servers/rpc-client.ts';
 import { kindOf } from './kinds.ts';
 
 /** One request with what both servers said. `asked` is what geth was asked, when the contract gives it another meaning. */

@@ -1,4 +1,4 @@
-import type { Call } from '../testbed/rpc-client.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
 import { asFields, paramsOf } from './request-shape.ts';
 
 /** What a matcher must know of the chain. */

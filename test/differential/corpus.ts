@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { officialChain } from '../testbed/paths.ts';
-import { request, sendBatch } from '../testbed/rpc-client.ts';
+import { officialChain } from '../support/servers/paths.ts';
+import { request, sendBatch } from '../support/servers/rpc-client.ts';
 
 /** What is really on the chain, to ask about: most random values would only ever find nothing. */
 export interface Corpus {

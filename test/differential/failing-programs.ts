@@ -1,6 +1,6 @@
-import { assemble, type Item, opcode, store } from './assembler.ts';
+import { assemble, type Item, opcode, store } from '../support/assembler.ts';
+import type { Random } from '../support/random.ts';
 import type { Corpus } from './corpus.ts';
-import type { Random } from './random.ts';
 
 /** Bytecode to run in place of an account's own; some of it ends in every way an execution can end. */
 export type Program = (random: Random, corpus: Corpus) => string;

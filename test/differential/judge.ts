@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { repoRoot } from '../testbed/paths.ts';
-import { type Answer, type Call, sendBatch } from '../testbed/rpc-client.ts';
+import { repoRoot } from '../support/servers/paths.ts';
+import { type Answer, type Call, sendBatch } from '../support/servers/rpc-client.ts';
 import { agree, spoil } from './compare.ts';
 import type { Chain } from './context.ts';
-import type { Deviation } from './deviation.ts';
-import { deviationsOn } from './deviations.ts';
+import type { Deviation } from './deviations/deviation.ts';
+import { deviationsOn } from './deviations/deviations.ts';
 
 export interface Mode {
   readonly name: string;

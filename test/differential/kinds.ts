@@ -1,4 +1,4 @@
-import type { RpcError } from '../testbed/rpc-client.ts';
+import type { RpcError } from '../support/servers/rpc-client.ts';
 
 /** Classes of failure that two servers must agree on, by the words that geth and ours use for them; first match wins. */
 const kinds: readonly (readonly [kind: string, words: RegExp])[] = [

@@ -1,6 +1,6 @@
+import type { Random } from '../support/random.ts';
 import type { Corpus } from './corpus.ts';
 import { anyAddress, anyProgram } from './programs.ts';
-import type { Random } from './random.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
-import { assemble, type Item, raw, store } from './assembler.ts';
+import { assemble, type Item, raw, store } from '../support/assembler.ts';
+import type { Random } from '../support/random.ts';
+import { precompileAddresses, precompileInput } from '../support/workload/precompiles.ts';
 import type { Corpus } from './corpus.ts';
 import { failure, type Program, revert, stackOverflow } from './failing-programs.ts';
-import { precompileAddresses, precompileInput } from './precompiles.ts';
-import type { Random } from './random.ts';
 
 const plainReads = [
   'ADDRESS ORIGIN CALLER CALLVALUE CALLDATASIZE CODESIZE GASPRICE COINBASE TIMESTAMP NUMBER PREVRANDAO GASLIMIT',

@@ -1,4 +1,4 @@
-import type { Call } from '../testbed/rpc-client.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

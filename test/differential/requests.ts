@@ -1,9 +1,9 @@
-import type { Call } from '../testbed/rpc-client.ts';
+import { Random } from '../support/random.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
 import { callParams } from './calls.ts';
 import type { Corpus } from './corpus.ts';
 import { mutate } from './mutate.ts';
 import { anyAddress } from './programs.ts';
-import { Random } from './random.ts';
 import { blockNumber, selector, tag } from './selectors.ts';
 
 function checksummed(random: Random, address: string): string {

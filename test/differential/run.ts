@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { startArchiveGeth } from '../testbed/geth.ts';
-import { startOurNode } from '../testbed/node.ts';
+import { startArchiveGeth } from '../support/servers/geth.ts';
+import { startOurNode } from '../support/servers/node.ts';
 import { type Corpus, readCorpus } from './corpus.ts';
 import { checkDocument, judgeBatch, type Mode, modesOn, undetected, type Verdict } from './judge.ts';
 import { makeRequest } from './requests.ts';

@@ -1,5 +1,5 @@
+import type { Random } from '../support/random.ts';
 import type { Corpus } from './corpus.ts';
-import type { Random } from './random.ts';
 
 const quantity = (value: number): string => `0x${value.toString(16)}`;
 

@@ -2,17 +2,17 @@
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answerTo, startFakeServer } from '../../src/source/fixture.ts';
 import { openLmdbStore } from '../../src/store/lmdb/index.ts';
 import { blockKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
-import { runProgram, startProgram, startServing } from '../scenarios/serving.ts';
-import { startChain } from '../testbed/chains.ts';
-import { type DevGeth, startDevGeth } from '../testbed/geth.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { request, sendBatch } from '../testbed/rpc-client.ts';
-import { makeToken } from '../testbed/token.ts';
-import { Workload } from '../testbed/workload.ts';
+import { startChain } from '../support/servers/chains.ts';
+import { type DevGeth, startDevGeth } from '../support/servers/geth.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { request, sendBatch } from '../support/servers/rpc-client.ts';
+import { runProgram, startProgram, startServing } from '../support/servers/serving.ts';
+import { answerTo, startFakeServer } from '../support/source/upstreams.ts';
+import { makeToken } from '../support/workload/token.ts';
+import { Workload } from '../support/workload/workload.ts';
 
 const MAP = ['--store-map-size', '1GiB'] as const;
 const MAP_BYTES = 2 ** 30;

@@ -1,5 +1,5 @@
 import { parseAbi } from 'viem';
-import { CHAIN_ID } from '../../src/dev/genesis.ts';
+import { CHAIN_ID } from '../../src/dev/client/genesis.ts';
 
 /** The sample contract of `dev`. */
 export const abi = parseAbi([

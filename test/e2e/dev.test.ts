@@ -2,10 +2,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createPublicClient, createWalletClient, http } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { describe, expect, it } from 'vitest';
-import { ACCOUNTS, COUNTER } from '../../src/dev/genesis.ts';
-import { runProgram, startProgram } from '../scenarios/serving.ts';
-import { anvilBinary, opGethBinary } from '../testbed/paths.ts';
-import { type Running, runToEnd, tempDir, until } from '../testbed/process.ts';
+import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
+import { anvilBinary, opGethBinary } from '../support/servers/paths.ts';
+import { type Running, runToEnd, tempDir, until } from '../support/servers/process.ts';
+import { runProgram, startProgram } from '../support/servers/serving.ts';
 import { abi, chain, listeners } from './dev-chain.ts';
 
 const clients = { anvil: () => ['--anvil', anvilBinary()], 'op-geth': () => ['--op-geth', opGethBinary()] };

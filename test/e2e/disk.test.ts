@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { get, startServing } from '../scenarios/serving.ts';
-import { type DevGeth, startDevGeth } from '../testbed/geth.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { request } from '../testbed/rpc-client.ts';
-import { makeToken } from '../testbed/token.ts';
+import { type DevGeth, startDevGeth } from '../support/servers/geth.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import { get, startServing } from '../support/servers/serving.ts';
+import { makeToken } from '../support/workload/token.ts';
 
 let geth: DevGeth;
 let dir: TempDir;

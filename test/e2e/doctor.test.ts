@@ -2,10 +2,15 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runProgram } from '../scenarios/serving.ts';
-import { type LiveChain, type LiveGeth, startLiveAnvil, startLiveGeth } from '../source/live-chain.ts';
-import { type TempDir, tempDir } from '../testbed/process.ts';
-import { owner } from '../testbed/token.ts';
+import {
+  type LiveChain,
+  type LiveGeth,
+  startLiveAnvil,
+  startLiveGeth,
+} from '../support/servers/live-chain.ts';
+import { type TempDir, tempDir } from '../support/servers/process.ts';
+import { runProgram } from '../support/servers/serving.ts';
+import { owner } from '../support/workload/token.ts';
 
 const ports = ['--public', '127.0.0.1:0', '--dedicated', '127.0.0.1:0', '--admin', 'off'] as const;
 

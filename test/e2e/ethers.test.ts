@@ -1,7 +1,7 @@
 import { Contract, isCallException, JsonRpcProvider } from 'ethers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type OurNode, startOurNode } from '../testbed/node.ts';
-import { makeTokenChain, owner, type TokenChain } from '../testbed/token.ts';
+import { type OurNode, startOurNode } from '../support/servers/node.ts';
+import { makeTokenChain, owner, type TokenChain } from '../support/workload/token.ts';
 
 const reverter = '0x0ee3ab1371c93e7c0c281cc0c2107cdebc8b1930';
 const emitter = '0x7dcd17433742f4c0ca53122ab541d0ba67fc27df';

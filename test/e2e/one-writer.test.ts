@@ -2,11 +2,11 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { callOnce, runProgram, startServing } from '../scenarios/serving.ts';
-import { type DevGeth, startDevGeth } from '../testbed/geth.ts';
-import { importArguments } from '../testbed/node.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { makeToken } from '../testbed/token.ts';
+import { type DevGeth, startDevGeth } from '../support/servers/geth.ts';
+import { importArguments } from '../support/servers/node.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { callOnce, runProgram, startServing } from '../support/servers/serving.ts';
+import { makeToken } from '../support/workload/token.ts';
 
 let geth: DevGeth;
 let dir: TempDir;

@@ -2,11 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { get, runProgram, startServing } from '../scenarios/serving.ts';
-import { type DevGeth, startDevGeth } from '../testbed/geth.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { request } from '../testbed/rpc-client.ts';
-import { makeToken } from '../testbed/token.ts';
+import { type DevGeth, startDevGeth } from '../support/servers/geth.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import { get, runProgram, startServing } from '../support/servers/serving.ts';
+import { makeToken } from '../support/workload/token.ts';
 
 let geth: DevGeth;
 let dir: TempDir;

@@ -12,10 +12,10 @@ import {
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { ACCOUNTS, CHAIN_ID, COUNTER } from '../../src/dev/genesis.ts';
-import { startProgram } from '../scenarios/serving.ts';
-import { opGethBinary } from '../testbed/paths.ts';
-import { type Running, until } from '../testbed/process.ts';
+import { ACCOUNTS, CHAIN_ID, COUNTER } from '../../src/dev/client/genesis.ts';
+import { opGethBinary } from '../support/servers/paths.ts';
+import { type Running, until } from '../support/servers/process.ts';
+import { startProgram } from '../support/servers/serving.ts';
 import { abi, chain, listeners } from './dev-chain.ts';
 
 const event = parseAbiItem('event Incremented(address indexed by, uint256 count)');

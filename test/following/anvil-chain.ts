@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import { type Anvil, startAnvil } from '../testbed/anvil.ts';
-import { request } from '../testbed/rpc-client.ts';
+import { type Anvil, startAnvil } from '../support/servers/anvil.ts';
+import { request } from '../support/servers/rpc-client.ts';
 
 export interface AnvilBlock {
   readonly number: number;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { send } from '../testbed/rpc-client.ts';
-import type { FollowingNode } from './our-node.ts';
+import type { FollowingNode } from '../support/servers/our-node.ts';
+import { send } from '../support/servers/rpc-client.ts';
 
 /** Code that gives the number of the block it runs in. */
 const NUMBER_CODE = '0x4360005260206000f3';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Answer, type Call, sendBatch } from '../testbed/rpc-client.ts';
+import { type Answer, type Call, sendBatch } from '../support/servers/rpc-client.ts';
 import type { LiveChain } from './live-chain.ts';
 import { type Asked, callOf, type Exchange, type Head, type Place } from './traffic.ts';
 

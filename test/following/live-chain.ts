@@ -1,9 +1,9 @@
 import type { Hex } from 'viem';
-import { opChainId, opFunder } from '../testbed/op-genesis.ts';
-import { type OpGeth, type OpGethOptions, startOpGeth } from '../testbed/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../testbed/op-sequencer.ts';
-import { request, sendBatch } from '../testbed/rpc-client.ts';
-import { Workload } from '../testbed/workload.ts';
+import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
+import { type OpGeth, type OpGethOptions, startOpGeth } from '../support/servers/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { request, sendBatch } from '../support/servers/rpc-client.ts';
+import { Workload } from '../support/workload/workload.ts';
 
 interface Seen {
   readonly number: number;

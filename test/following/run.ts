@@ -1,16 +1,16 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { Checks, type Scene, seconds } from './checks.ts';
-import { crowding } from './crowding.ts';
-import { downtime } from './downtime.ts';
-import { finality } from './finality.ts';
-import { hopeless } from './hopeless.ts';
-import { kills } from './kills.ts';
-import { behind, forks, lateFork, otherChain } from './leaders.ts';
-import { lies } from './lies.ts';
-import { outage } from './outage.ts';
-import { reorganisations } from './reorganisations.ts';
-import { trust } from './trust.ts';
+import { Checks, type Scene, seconds } from '../support/checks.ts';
+import { crowding } from './faults/crowding.ts';
+import { downtime } from './faults/downtime.ts';
+import { finality } from './faults/finality.ts';
+import { hopeless } from './faults/hopeless.ts';
+import { kills } from './faults/kills.ts';
+import { behind, forks, lateFork, otherChain } from './faults/leaders.ts';
+import { lies } from './faults/lies.ts';
+import { outage } from './faults/outage.ts';
+import { reorganisations } from './faults/reorgs.ts';
+import { trust } from './faults/trust.ts';
 import { upstreamCost } from './upstream-cost.ts';
 
 const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {

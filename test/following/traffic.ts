@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Random } from '../differential/random.ts';
-import type { Answer, Call } from '../testbed/rpc-client.ts';
+import { Random } from '../support/random.ts';
+import type { Answer, Call } from '../support/servers/rpc-client.ts';
 import type { LiveChain } from './live-chain.ts';
 
 /** A block as a client names it. */

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeFunctionData } from 'viem';
-import { startLyingProxy } from '../testbed/lying-proxy.ts';
-import { tempDir } from '../testbed/process.ts';
-import { send } from '../testbed/rpc-client.ts';
-import { workloadContracts } from '../testbed/workload-contracts.ts';
-import { type Scene, say } from './checks.ts';
+import { type Scene, say } from '../support/checks.ts';
+import { startLyingProxy } from '../support/lies/proxy.ts';
+import { follow, total, untilHead } from '../support/servers/our-node.ts';
+import { tempDir } from '../support/servers/process.ts';
+import { send } from '../support/servers/rpc-client.ts';
+import { workloadContracts } from '../support/workload/contracts.ts';
 import { LiveChain } from './live-chain.ts';
-import { follow, total, untilHead } from './our-node.ts';
 
 /** What following and serving cost the upstream, in requests and in calls. */
 export async function upstreamCost({ checks, seed, full }: Scene): Promise<void> {

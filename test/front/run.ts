@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { FakeChain } from '../../src/head/fixture.ts';
-import { AccessPolicy, HostMemory } from '../../src/rpc/access.ts';
-import type { Dispatcher } from '../../src/rpc/dispatcher.ts';
-import { testDispatcher, testMemory } from '../../src/rpc/fixture.ts';
-import { createHttpServer, type HttpServer } from '../../src/rpc/http-server.ts';
-import { PlainConnection } from '../../src/rpc/plain-connection.ts';
-import { type PlainAccess, readPlainHead } from '../../src/rpc/plain-request.ts';
+import type { Dispatcher } from '../../src/rpc/dispatch/dispatcher.ts';
+import { PlainConnection } from '../../src/rpc/http/plain-connection.ts';
+import { type PlainAccess, readPlainHead } from '../../src/rpc/http/plain-request.ts';
+import { createHttpServer, type HttpServer } from '../../src/rpc/http/server.ts';
+import { AccessPolicy, HostMemory } from '../../src/rpc/limits/access.ts';
+import { testDispatcher, testMemory } from '../support/serve/dispatcher.ts';
+import { FakeChain } from '../support/serve/head.ts';
 import { type Exchange, exchange, readByEvents } from './exchange.ts';
 import { MAX_BODY_BYTES, makeStream, seededRandom } from './streams.ts';
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
-import { testDispatcher, textOf } from '../../src/rpc/fixture.ts';
-import { startOurNode } from '../testbed/node.ts';
+import { testDispatcher, textOf } from '../support/serve/dispatcher.ts';
+import { startOurNode } from '../support/servers/node.ts';
 import { anyBody } from './bodies.ts';
 import { fuzzWebSocket } from './websocket.ts';
 import { findEchoFault, findFault } from './well-formed.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { testDispatcher, textOf } from '../../src/rpc/fixture.ts';
-import { startListener } from '../../src/rpc/test-listener.ts';
+import { testDispatcher, textOf } from '../support/serve/dispatcher.ts';
+import { startListener } from '../support/serve/listener.ts';
 
 const FORBIDDEN: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
 const MAX_BODY_BYTES = 1 << 20;

@@ -1,7 +1,7 @@
 import { agree, spoil } from '../differential/compare.ts';
-import { deviationsOn } from '../differential/deviations.ts';
+import { deviationsOn } from '../differential/deviations/deviations.ts';
 import type { Difference } from '../replica/comparison.ts';
-import { type Answer, sendBatch, sendBatchNoting } from '../testbed/rpc-client.ts';
+import { type Answer, sendBatch, sendBatchNoting } from '../support/servers/rpc-client.ts';
 import type { Kind, Question } from './questions.ts';
 import type { Moment } from './rig.ts';
 

@@ -1,8 +1,8 @@
 import { type Hex, keccak256, toHex } from 'viem';
-import { Random } from '../differential/random.ts';
-import type { BlockPlan } from '../testbed/flashblock-builder.ts';
-import type { BlockFaults } from '../testbed/flashblock-producer.ts';
-import type { Workload } from '../testbed/workload.ts';
+import type { BlockPlan } from '../support/flashblocks/builder.ts';
+import type { BlockFaults } from '../support/flashblocks/producer.ts';
+import { Random } from '../support/random.ts';
+import type { Workload } from '../support/workload/workload.ts';
 
 export interface PlannedBlock {
   readonly plan: BlockPlan;

@@ -1,15 +1,15 @@
 import { encodeFunctionData, type Hex, zeroHash } from 'viem';
-import { assemble, type Item } from '../differential/assembler.ts';
 import { callParams } from '../differential/calls.ts';
 import type { Corpus } from '../differential/corpus.ts';
-import type { Random } from '../differential/random.ts';
-import { wordOf } from '../testbed/catalogue.ts';
-import { l1Block } from '../testbed/op-genesis.ts';
-import { secondsPerBlock } from '../testbed/op-sequencer.ts';
-import type { Answer, Call } from '../testbed/rpc-client.ts';
-import type { Workload } from '../testbed/workload.ts';
-import { workloadContracts } from '../testbed/workload-contracts.ts';
-import { beaconRoots, historyContract } from '../testbed/workload-system.ts';
+import { assemble, type Item } from '../support/assembler.ts';
+import type { Random } from '../support/random.ts';
+import { l1Block } from '../support/servers/op-genesis.ts';
+import { secondsPerBlock } from '../support/servers/op-sequencer.ts';
+import type { Answer, Call } from '../support/servers/rpc-client.ts';
+import { wordOf } from '../support/workload/catalogue.ts';
+import { workloadContracts } from '../support/workload/contracts.ts';
+import { beaconRoots, historyContract } from '../support/workload/system.ts';
+import type { Workload } from '../support/workload/workload.ts';
 import type { Moment } from './rig.ts';
 
 export type Kind = 'call' | 'slot' | 'nonce' | 'receipts' | 'logs';

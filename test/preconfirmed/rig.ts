@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import type { Hex } from 'viem';
-import { type FollowingNode, follow } from '../following/our-node.ts';
-import type { BlockPlan, BuiltFlashblock } from '../testbed/flashblock-builder.ts';
-import { type BlockFaults, FlashblockProducer } from '../testbed/flashblock-producer.ts';
+import type { BlockPlan, BuiltFlashblock } from '../support/flashblocks/builder.ts';
+import { type BlockFaults, FlashblockProducer } from '../support/flashblocks/producer.ts';
 import {
   type FlashblockServer,
   type FlashblockServerOptions,
   startFlashblockServer,
-} from '../testbed/flashblock-server.ts';
-import { opChainId, opFunder } from '../testbed/op-genesis.ts';
-import { type OpGeth, startOpGeth } from '../testbed/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../testbed/op-sequencer.ts';
-import { tempDir, until } from '../testbed/process.ts';
-import { request, sendBatch } from '../testbed/rpc-client.ts';
-import { Workload, type WorkloadBlock } from '../testbed/workload.ts';
+} from '../support/flashblocks/server.ts';
+import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
+import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { type FollowingNode, follow } from '../support/servers/our-node.ts';
+import { tempDir, until } from '../support/servers/process.ts';
+import { request, sendBatch } from '../support/servers/rpc-client.ts';
+import { Workload, type WorkloadBlock } from '../support/workload/workload.ts';
 
 export interface RigOptions {
   readonly seed: number;

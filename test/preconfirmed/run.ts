@@ -2,12 +2,12 @@
 // random workload. The last line is `N passed, N failed`.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { Random } from '../differential/random.ts';
-import { Checks } from '../following/checks.ts';
-import { metric, total, untilHead } from '../following/our-node.ts';
 import { showDifferences } from '../replica/report.ts';
 import { corpusOf } from '../replica/requests.ts';
-import type { BuiltFlashblock } from '../testbed/flashblock-builder.ts';
+import { Checks } from '../support/checks.ts';
+import type { BuiltFlashblock } from '../support/flashblocks/builder.ts';
+import { Random } from '../support/random.ts';
+import { metric, total, untilHead } from '../support/servers/our-node.ts';
 import { type AskOurs, askOurs, Comparison, selfAsker } from './comparison.ts';
 import { planBlock } from './plan.ts';
 import { pendingQuestions, racingQuestions, sealedQuestions } from './questions.ts';

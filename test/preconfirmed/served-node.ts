@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { type FollowingNode, whereItListens } from '../following/our-node.ts';
-import { startProgram } from '../scenarios/serving.ts';
-import { boundAddresses } from '../testbed/node.ts';
+import { boundAddresses } from '../support/servers/node.ts';
+import { type FollowingNode, whereItListens } from '../support/servers/our-node.ts';
+import { startProgram } from '../support/servers/serving.ts';
 import type { PreconfirmedRig } from './rig.ts';
 
 /** Our node with a public and a dedicated listener, both on all serving threads. */

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { Catalogue } from '../testbed/catalogue.ts';
-import { request } from '../testbed/rpc-client.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import type { Catalogue } from '../support/workload/catalogue.ts';
 import type { Head } from './judge.ts';
 
 interface Block {

@@ -1,8 +1,8 @@
 import type { Corpus } from '../differential/corpus.ts';
-import { refuses } from '../differential/deviation.ts';
-import type { Catalogue } from '../testbed/catalogue.ts';
-import type { ChainName } from '../testbed/chains.ts';
-import { type Answer, type Call, sendBatch, sendBatchNoting } from '../testbed/rpc-client.ts';
+import { refuses } from '../differential/deviations/deviation.ts';
+import type { ChainName } from '../support/servers/chains.ts';
+import { type Answer, type Call, sendBatch, sendBatchNoting } from '../support/servers/rpc-client.ts';
+import type { Catalogue } from '../support/workload/catalogue.ts';
 import type { ChainView } from './chain-view.ts';
 import { type Judge, judgeOf, missesSpoilt } from './judge.ts';
 import { headIn, type Replica } from './ours.ts';

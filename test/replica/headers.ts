@@ -2,11 +2,11 @@
 // Usage: node test/replica/headers.ts --chain anvil --blocks 60 --seed 1
 import { parseArgs } from 'node:util';
 import { fromRlp, type Hex, hexToBytes, keccak256, pad, toRlp } from 'viem';
-import { type ChainName, chainNames, startChain } from '../testbed/chains.ts';
-import { headerHash, quantityBytes } from '../testbed/header-hash.ts';
-import { request, send } from '../testbed/rpc-client.ts';
-import { listRoot } from '../testbed/trie-root.ts';
-import { Workload } from '../testbed/workload.ts';
+import { headerHash, quantityBytes } from '../support/lies/header-hash.ts';
+import { listRoot } from '../support/lies/trie-root.ts';
+import { type ChainName, chainNames, startChain } from '../support/servers/chains.ts';
+import { request, send } from '../support/servers/rpc-client.ts';
+import { Workload } from '../support/workload/workload.ts';
 
 interface Block {
   readonly [field: string]: unknown;

@@ -1,9 +1,9 @@
 import { agree, spoil } from '../differential/compare.ts';
-import { type Deviation, errorOf, refuses, wordsOf } from '../differential/deviation.ts';
-import { deviationsOn } from '../differential/deviations.ts';
+import { type Deviation, errorOf, refuses, wordsOf } from '../differential/deviations/deviation.ts';
+import { deviationsOn } from '../differential/deviations/deviations.ts';
 import { asFields, blockIndex, holds, paramsOf, withParam } from '../differential/request-shape.ts';
-import type { ChainName } from '../testbed/chains.ts';
-import type { Answer, Call } from '../testbed/rpc-client.ts';
+import type { ChainName } from '../support/servers/chains.ts';
+import type { Answer, Call } from '../support/servers/rpc-client.ts';
 
 export interface Head {
   readonly number: number;

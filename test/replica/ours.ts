@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { WorkloadChain } from '../testbed/chains.ts';
-import { boundAddresses, startCli } from '../testbed/node.ts';
-import { tempDir, until } from '../testbed/process.ts';
-import { request, sendBatchNoting } from '../testbed/rpc-client.ts';
+import type { WorkloadChain } from '../support/servers/chains.ts';
+import { boundAddresses, startCli } from '../support/servers/node.ts';
+import { tempDir, until } from '../support/servers/process.ts';
+import { request, sendBatchNoting } from '../support/servers/rpc-client.ts';
 import type { Head } from './judge.ts';
 
 /** The server that is held against the upstream. */

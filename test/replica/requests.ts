@@ -1,9 +1,9 @@
 import type { Corpus } from '../differential/corpus.ts';
-import { Random } from '../differential/random.ts';
 import { asFields, blockIndex, paramsOf, withParam } from '../differential/request-shape.ts';
 import { makeRequest } from '../differential/requests.ts';
-import type { Catalogue } from '../testbed/catalogue.ts';
-import type { Call } from '../testbed/rpc-client.ts';
+import { Random } from '../support/random.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
+import type { Catalogue } from '../support/workload/catalogue.ts';
 
 /** Blocks that both servers hold and have the state of. */
 export interface Window {

@@ -3,12 +3,12 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type ChainName, chainNames, startChain, type WorkloadChain } from '../testbed/chains.ts';
-import type { Lie } from '../testbed/lies.ts';
-import { startLyingProxy } from '../testbed/lying-proxy.ts';
-import { until } from '../testbed/process.ts';
-import type { Call } from '../testbed/rpc-client.ts';
-import { Workload } from '../testbed/workload.ts';
+import type { Lie } from '../support/lies/lies.ts';
+import { startLyingProxy } from '../support/lies/proxy.ts';
+import { type ChainName, chainNames, startChain, type WorkloadChain } from '../support/servers/chains.ts';
+import { until } from '../support/servers/process.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
+import { Workload } from '../support/workload/workload.ts';
 import { ChainView } from './chain-view.ts';
 import { Comparison } from './comparison.ts';
 import { type Replica, selfReplica, startReplica } from './ours.ts';

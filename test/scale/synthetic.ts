@@ -2,7 +2,7 @@ import type { Log } from '../../src/chain/log.ts';
 import type { Outcome } from '../../src/chain/outcome.ts';
 import type { Receipt } from '../../src/chain/receipt.ts';
 import { toHex } from '../../src/primitives/hex.ts';
-import { createRandom } from '../../src/store/contract-chain.ts';
+import { createRandom } from '../support/store/contract-chain.ts';
 
 export interface SyntheticOptions {
   readonly seed: number;

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { importArguments, runCli } from '../testbed/node.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { callOnce, get, startServing } from './serving.ts';
+import { importArguments, runCli } from '../support/servers/node.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { callOnce, get, startServing } from '../support/servers/serving.ts';
 
 let data: TempDir;
 beforeAll(async () => {

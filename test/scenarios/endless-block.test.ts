@@ -2,8 +2,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, it } from 'vitest';
 import { ExecutionLimitError, InvalidBlockError } from '../../src/executor/errors.ts';
-import { roomyOptions } from '../../src/executor/fixture.ts';
 import { NativeExecutor } from '../../src/executor/native-executor.ts';
+import { roomyOptions } from '../support/serve/executor.ts';
 import { loopingDeposit, type MadeBlock, madeConfig, makeBlock } from './made-upstream.ts';
 
 const GAS = 2n ** 40n;

@@ -2,7 +2,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { callOnce, get, type Serving, startServing } from '../support/servers/serving.ts';
 import {
   loopingDeposit,
   type MadeBlock,
@@ -11,7 +12,6 @@ import {
   madeConfig,
   makeBlock,
 } from './made-upstream.ts';
-import { callOnce, get, type Serving, startServing } from './serving.ts';
 
 let dir: TempDir;
 let chain: string;

@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { importArguments, runCli } from '../testbed/node.ts';
-import { type TempDir, tempDir, until } from '../testbed/process.ts';
-import { get, startServing } from './serving.ts';
+import { importArguments, runCli } from '../support/servers/node.ts';
+import { type TempDir, tempDir, until } from '../support/servers/process.ts';
+import { get, startServing } from '../support/servers/serving.ts';
 
 let data: TempDir;
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Hex, keccak256, numberToHex, toRlp } from 'viem';
-import { headerHash, quantityBytes } from '../testbed/header-hash.ts';
-import { listRoot } from '../testbed/trie-root.ts';
+import { headerHash, quantityBytes } from '../support/lies/header-hash.ts';
+import { listRoot } from '../support/lies/trie-root.ts';
 
 /** Rules of an OP-stack chain whose headers have few fields. */
 export const madeConfig = {

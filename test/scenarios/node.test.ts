@@ -4,10 +4,17 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadOptions } from '../../src/config/load.ts';
-import { importArguments, runCli } from '../testbed/node.ts';
-import { repoRoot } from '../testbed/paths.ts';
-import { runToEnd, type TempDir, tempDir, until } from '../testbed/process.ts';
-import { callOnce, get, listeningSockets, programs, runProgram, startServing } from './serving.ts';
+import { importArguments, runCli } from '../support/servers/node.ts';
+import { repoRoot } from '../support/servers/paths.ts';
+import { runToEnd, type TempDir, tempDir, until } from '../support/servers/process.ts';
+import {
+  callOnce,
+  get,
+  listeningSockets,
+  programs,
+  runProgram,
+  startServing,
+} from '../support/servers/serving.ts';
 
 let data: TempDir;
 beforeAll(async () => {

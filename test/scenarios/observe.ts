@@ -3,9 +3,9 @@ import type { Outcome } from '../../src/chain/outcome.ts';
 import { encodeReceipts } from '../../src/chain/receipt-codec.ts';
 import type { CallRequest, StateView } from '../../src/executor/interface.ts';
 import { type Hex, toHex } from '../../src/primitives/hex.ts';
-import { describeLogs } from '../../src/store/contract-observe.ts';
 import type { LogQuery, Store } from '../../src/store/interface.ts';
 import type { Table, Tables } from '../../src/store/lmdb/tables.ts';
+import { describeLogs } from '../support/store/contract-observe.ts';
 
 /** All that a store says about one canonical block: body, receipts, logs, diff, and the whole state at it. */
 export async function describeBlock(store: Store, number: number): Promise<string> {

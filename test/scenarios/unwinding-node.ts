@@ -1,15 +1,16 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import { join } from 'node:path';
 import type { Outcome } from '../../src/chain/outcome.ts';
-import { executeOfficialChain, loadFrom, officialGenesis, roomyOptions } from '../../src/executor/fixture.ts';
 import { NativeExecutor, readHeader } from '../../src/executor/native-executor.ts';
-import { restoreHotState, storeLoader } from '../../src/ingest/restore.ts';
+import { restoreHotState } from '../../src/follow/state/restore.ts';
 import type { LogQuery, Store } from '../../src/store/interface.ts';
 import { openLmdbStore } from '../../src/store/lmdb/index.ts';
 import { writeIdentity } from '../../src/store/lmdb/meta.ts';
 import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
 import { createMemoryStore } from '../../src/store/memory/index.ts';
-import { type TempDir, tempDir } from '../testbed/process.ts';
+import { storeLoader } from '../../src/store/state-loader.ts';
+import { executeOfficialChain, loadFrom, officialGenesis, roomyOptions } from '../support/serve/executor.ts';
+import { type TempDir, tempDir } from '../support/servers/process.ts';
 import {
   describeBlock,
   describeRows,

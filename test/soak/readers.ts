@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeFunctionData, type Hex } from 'viem';
-import { Random } from '../differential/random.ts';
 import type { PreconfirmedRig } from '../preconfirmed/rig.ts';
 import { Asker, answersIn } from '../preconfirmed/scenarios/asking.ts';
 import type { ServedNode } from '../preconfirmed/served-node.ts';
-import type { Call } from '../testbed/rpc-client.ts';
-import { workloadContracts } from '../testbed/workload-contracts.ts';
+import { Random } from '../support/random.ts';
+import type { Call } from '../support/servers/rpc-client.ts';
+import { workloadContracts } from '../support/workload/contracts.ts';
 
 /** Each asks over a connection of its own, which is one serving thread's. */
 const readers = 4;

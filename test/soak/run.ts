@@ -3,13 +3,13 @@
 import { randomInt } from 'node:crypto';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Checks } from '../following/checks.ts';
-import { untilHead } from '../following/our-node.ts';
 import { Asker } from '../preconfirmed/scenarios/asking.ts';
 import { Metrics } from '../preconfirmed/scenarios/effects.ts';
 import type { ServedNode } from '../preconfirmed/served-node.ts';
 import { memoryOf } from '../subscriptions/show.ts';
-import { tempDir } from '../testbed/process.ts';
+import { Checks } from '../support/checks.ts';
+import { untilHead } from '../support/servers/our-node.ts';
+import { tempDir } from '../support/servers/process.ts';
 import { Audience } from './audience.ts';
 import { known, type MemorySample, sample, slope } from './memory.ts';
 import { Readers } from './readers.ts';

@@ -1,9 +1,9 @@
 import { concatHex, getContractAddress, type Hex, keccak256, numberToHex, parseEther, toHex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { Random } from '../differential/random.ts';
 import { PreconfirmedRig } from '../preconfirmed/rig.ts';
-import { cutIntoParts } from '../testbed/flashblock-builder.ts';
-import { opChainId, opFunder } from '../testbed/op-genesis.ts';
+import { cutIntoParts } from '../support/flashblocks/builder.ts';
+import { Random } from '../support/random.ts';
+import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 
 /** Writes its second word to as many slots as its first says, above its third. */
 const runtime: Hex = '0x5f355b602035816040350155600190038060025700';

@@ -2,20 +2,20 @@ import { decodeFlashblock } from '../../src/source/flashblocks/decode.ts';
 import type { FlashblockEvent, FlashblockObservation } from '../../src/source/flashblocks/events.ts';
 import { FlashblockSource } from '../../src/source/flashblocks/flashblock-source.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from '../../src/source/flashblocks/options.ts';
-import { PrefixCheck } from '../../src/source/flashblocks/test-prefix-check.ts';
-import { type BuiltFlashblock, cutIntoParts } from '../testbed/flashblock-builder.ts';
-import { type BlockFaults, FlashblockProducer } from '../testbed/flashblock-producer.ts';
+import { type BuiltFlashblock, cutIntoParts } from '../support/flashblocks/builder.ts';
+import { type BlockFaults, FlashblockProducer } from '../support/flashblocks/producer.ts';
 import {
   type FlashblockServer,
   type FlashblockServerOptions,
   startFlashblockServer,
-} from '../testbed/flashblock-server.ts';
-import { opChainId, opFunder } from '../testbed/op-genesis.ts';
-import { type OpGeth, startOpGeth } from '../testbed/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../testbed/op-sequencer.ts';
-import { until } from '../testbed/process.ts';
-import { sendBatch } from '../testbed/rpc-client.ts';
-import { Workload } from '../testbed/workload.ts';
+} from '../support/flashblocks/server.ts';
+import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
+import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
+import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { until } from '../support/servers/process.ts';
+import { sendBatch } from '../support/servers/rpc-client.ts';
+import { PrefixCheck } from '../support/source/prefix-check.ts';
+import { Workload } from '../support/workload/workload.ts';
 
 /** An OP chain under a workload, built by a node of its own so that the other one knows nothing before it is sealed. */
 export class FlashblockChain implements AsyncDisposable {

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FlashblockMessage } from '../testbed/flashblock-builder.ts';
-import { type FaultScript, randomFaults } from '../testbed/flashblock-faults.ts';
-import { FLASHBLOCK_MS } from '../testbed/flashblock-producer.ts';
-import { until } from '../testbed/process.ts';
-import { request } from '../testbed/rpc-client.ts';
+import type { FlashblockMessage } from '../support/flashblocks/builder.ts';
+import { type FaultScript, randomFaults } from '../support/flashblocks/faults.ts';
+import { FLASHBLOCK_MS } from '../support/flashblocks/producer.ts';
+import { until } from '../support/servers/process.ts';
+import { request } from '../support/servers/rpc-client.ts';
 import { FlashblockChain, FlashblockRig } from './flashblock-rig.ts';
 
 const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { SourceEvent } from '../../src/source/events.ts';
 import type { HeadEvent } from '../../src/source/interface.ts';
-import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from '../../src/source/options.ts';
+import type { SourceEvent } from '../../src/source/pool/events.ts';
+import { DEFAULT_SOURCE_OPTIONS, type SourceOptions } from '../../src/source/pool/options.ts';
 import { RpcSource } from '../../src/source/rpc-source.ts';
-import { request } from '../testbed/rpc-client.ts';
-import { owner } from '../testbed/token.ts';
-import { startGate, startLiveAnvil, startLiveGeth } from './live-chain.ts';
+import { startGate, startLiveAnvil, startLiveGeth } from '../support/servers/live-chain.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import { owner } from '../support/workload/token.ts';
 
 const options: SourceOptions = {
   ...DEFAULT_SOURCE_OPTIONS,

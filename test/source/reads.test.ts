@@ -1,12 +1,10 @@
 import { type Hex, hexToBytes, keccak256 } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../src/primitives/hex.ts';
-import type { SourceEvent } from '../../src/source/events.ts';
-import { DEFAULT_SOURCE_OPTIONS } from '../../src/source/options.ts';
+import type { SourceEvent } from '../../src/source/pool/events.ts';
+import { DEFAULT_SOURCE_OPTIONS } from '../../src/source/pool/options.ts';
 import { toStored } from '../../src/source/reads/stored-form.ts';
 import { RpcSource } from '../../src/source/rpc-source.ts';
-import { request } from '../testbed/rpc-client.ts';
-import { owner } from '../testbed/token.ts';
 import {
   counterCode,
   counterInitCode,
@@ -14,7 +12,9 @@ import {
   type Mined,
   startLiveAnvil,
   startLiveGeth,
-} from './live-chain.ts';
+} from '../support/servers/live-chain.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import { owner } from '../support/workload/token.ts';
 
 const UNKNOWN: Hex = `0x${'11'.repeat(32)}`;
 const slot = (number: number): Uint8Array => hexToBytes(`0x${number.toString(16).padStart(64, '0')}`);

@@ -1,9 +1,9 @@
 import { encodeEventTopics, type Hex } from 'viem';
-import { Random } from '../differential/random.ts';
-import type { Checks } from '../following/checks.ts';
-import { until } from '../testbed/process.ts';
-import { request } from '../testbed/rpc-client.ts';
-import { workloadContracts } from '../testbed/workload-contracts.ts';
+import type { Checks } from '../support/checks.ts';
+import { Random } from '../support/random.ts';
+import { until } from '../support/servers/process.ts';
+import { request } from '../support/servers/rpc-client.ts';
+import { workloadContracts } from '../support/workload/contracts.ts';
 import { HeadClient, StateClient } from './chain-clients.ts';
 import type { SentLog } from './held-logs.ts';
 import { LogClient, type LogClientOptions, type LogClientTotals } from './log-client.ts';

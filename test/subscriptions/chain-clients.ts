@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { Moment } from '../preconfirmed/rig.ts';
-import { type Call, sendBatch } from '../testbed/rpc-client.ts';
+import { type Call, sendBatch } from '../support/servers/rpc-client.ts';
 import { Connection } from './connection.ts';
 
 export interface Header {

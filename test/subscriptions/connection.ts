@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import type { RpcError } from '../testbed/rpc-client.ts';
+import type { RpcError } from '../support/servers/rpc-client.ts';
 
 interface Message {
   readonly id?: number;

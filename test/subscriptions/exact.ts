@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Hex, zeroHash } from 'viem';
-import type { Checks } from '../following/checks.ts';
 import type { Act } from '../preconfirmed/scenarios/scene.ts';
-import type { BuiltFlashblock } from '../testbed/flashblock-builder.ts';
-import { until } from '../testbed/process.ts';
-import { request } from '../testbed/rpc-client.ts';
+import type { Checks } from '../support/checks.ts';
+import type { BuiltFlashblock } from '../support/flashblocks/builder.ts';
+import { until } from '../support/servers/process.ts';
+import { request } from '../support/servers/rpc-client.ts';
 import { Connection } from './connection.ts';
 import type { SentLog } from './held-logs.ts';
 import type { Show } from './show.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../differential/random.ts';
-import { until } from '../testbed/process.ts';
+import type { Random } from '../support/random.ts';
+import { until } from '../support/servers/process.ts';
 import { Connection } from './connection.ts';
 import { HeldLogs, hashless, type SentLog } from './held-logs.ts';
 import { ReadBacks, type ReadPool } from './reading.ts';

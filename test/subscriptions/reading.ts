@@ -1,6 +1,6 @@
-import type { Random } from '../differential/random.ts';
 import { Asker, answersIn } from '../preconfirmed/scenarios/asking.ts';
-import type { Answer } from '../testbed/rpc-client.ts';
+import type { Random } from '../support/random.ts';
+import type { Answer } from '../support/servers/rpc-client.ts';
 import { hashless, placeOf, type SentLog } from './held-logs.ts';
 
 /** A read made on receiving a message. */

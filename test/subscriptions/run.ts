@@ -2,9 +2,9 @@
 // point what eth_getLogs gives, and in the end what op-geth has. The last line is `N passed, N failed`.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { Random } from '../differential/random.ts';
-import { Checks } from '../following/checks.ts';
 import { Metrics } from '../preconfirmed/scenarios/effects.ts';
+import { Checks } from '../support/checks.ts';
+import { Random } from '../support/random.ts';
 import { Audience } from './audience.ts';
 import { Burden } from './burden.ts';
 import { exactness } from './exact.ts';

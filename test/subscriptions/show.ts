@@ -1,6 +1,4 @@
 import type { Hex } from 'viem';
-import { Random } from '../differential/random.ts';
-import { untilHead } from '../following/our-node.ts';
 import { nonceQuestion } from '../preconfirmed/questions.ts';
 import type { Moment, PreconfirmedRig } from '../preconfirmed/rig.ts';
 import { Asker } from '../preconfirmed/scenarios/asking.ts';
@@ -18,8 +16,10 @@ import { startStagedRig } from '../preconfirmed/scenarios/staged-rig.ts';
 import { Truth } from '../preconfirmed/scenarios/truth.ts';
 import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
 import { type ServedNode, startServed } from '../preconfirmed/served-node.ts';
-import type { BlockRef } from '../testbed/op-sequencer.ts';
-import { residentBytes, tempDir } from '../testbed/process.ts';
+import { Random } from '../support/random.ts';
+import type { BlockRef } from '../support/servers/op-sequencer.ts';
+import { untilHead } from '../support/servers/our-node.ts';
+import { residentBytes, tempDir } from '../support/servers/process.ts';
 
 /** What a run is made of. */
 export interface Scene {

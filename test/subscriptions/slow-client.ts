@@ -1,6 +1,6 @@
 import { Metrics } from '../preconfirmed/scenarios/effects.ts';
 import type { ServedNode } from '../preconfirmed/served-node.ts';
-import { until } from '../testbed/process.ts';
+import { until } from '../support/servers/process.ts';
 import { Connection } from './connection.ts';
 
 interface Stream {

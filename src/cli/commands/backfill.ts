@@ -1,5 +1,5 @@
 import type { CommandOptions } from '../../config/table.ts';
-import { backfill } from '../../ingest/backfill.ts';
+import { backfill } from '../../maintenance/backfill/backfill.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import type { CommandContext } from '../dispatch.ts';
 import { withProgress } from '../progress.ts';

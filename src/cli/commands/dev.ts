@@ -4,10 +4,10 @@ import { loadOptions } from '../../config/load.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import type { DevChain } from '../../dev/chain.ts';
 import { findClient } from '../../dev/clients.ts';
-import { grow, temporaryFolder } from '../../dev/growth.ts';
 import { renderGuide } from '../../dev/guide.ts';
-import { openStream } from '../../dev/stream.ts';
-import { type Node, startNode } from '../../node.ts';
+import { grow, temporaryFolder } from '../../dev/sequencer/growth.ts';
+import { openStream } from '../../dev/sequencer/stream.ts';
+import { type Node, startNode } from '../../node/start.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import type { CommandContext } from '../dispatch.ts';
 

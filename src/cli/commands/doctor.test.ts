@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Section } from '../../ingest/doctor-report.ts';
+import { Section } from '../../maintenance/doctor/report.ts';
 import { renderSections } from './doctor.ts';
 
 function example(): readonly Section[] {

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { CommandOptions } from '../../config/table.ts';
-import { examine } from '../../ingest/doctor.ts';
-import type { Level, Section } from '../../ingest/doctor-report.ts';
+import { examine } from '../../maintenance/doctor/doctor.ts';
+import type { Level, Section } from '../../maintenance/doctor/report.ts';
 import type { CommandContext } from '../dispatch.ts';
 
 const COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;

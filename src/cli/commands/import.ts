@@ -1,5 +1,5 @@
 import type { CommandOptions } from '../../config/table.ts';
-import { importChain } from '../../ingest/import.ts';
+import { importChain } from '../../maintenance/import/import.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import type { CommandContext } from '../dispatch.ts';
 import { withProgress } from '../progress.ts';

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
-import { startNode } from '../../node.ts';
+import { startNode } from '../../node/start.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { logUncaught, logWarnings } from '../../telemetry/process-log.ts';
 import type { CommandContext } from '../dispatch.ts';

@@ -1,5 +1,5 @@
 import type { CommandOptions } from '../../config/table.ts';
-import { verifyStore } from '../../ingest/verify.ts';
+import { verifyStore } from '../../maintenance/verify/verify.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import type { CommandContext } from '../dispatch.ts';
 import { withProgress } from '../progress.ts';

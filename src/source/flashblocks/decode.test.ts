@@ -1,8 +1,8 @@
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { hashAfter, wireMessage } from '../../../test/support/source/flashblocks.ts';
 import { type Decoded, DecodeError, decodeFlashblock, decodeMessage } from './decode.ts';
-import { hashAfter, wireMessage } from './fixture.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.stream;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type FakeServer, ManualClock, startFakeServer } from '../fixture.ts';
+import { hashAfter, type Made, wireMessage } from '../../../test/support/source/flashblocks.ts';
+import { type FakeServer, ManualClock, startFakeServer } from '../../../test/support/source/upstreams.ts';
 import type { FlashblockEvent, FlashblockObservation } from './events.ts';
-import { hashAfter, type Made, wireMessage } from './fixture.ts';
 import { FlashblockSource } from './flashblock-source.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from './options.ts';
 

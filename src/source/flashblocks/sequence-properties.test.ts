@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { BLOCK_SIZE, hashAfter, makeFlashblock } from '../../../test/support/source/flashblocks.ts';
+import { PrefixCheck } from '../../../test/support/source/prefix-check.ts';
 import type { Hex } from '../../primitives/hex.ts';
-import { BLOCK_SIZE, hashAfter, makeFlashblock } from './fixture.ts';
 import type { Flashblock } from './flashblock.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 import { advance, isPassedOn, type SequenceInput } from './sequence.ts';
 import { emptySequence, type SequenceState } from './sequence-state.ts';
-import { PrefixCheck } from './test-prefix-check.ts';
 
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.sequence;
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));

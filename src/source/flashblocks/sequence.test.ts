@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { BLOCK_SIZE, hashAfter, hashOf, type Made, makeFlashblock } from './fixture.ts';
+import {
+  BLOCK_SIZE,
+  hashAfter,
+  hashOf,
+  type Made,
+  makeFlashblock,
+} from '../../../test/support/source/flashblocks.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 import { advance, nextDeadline, type SequenceInput, type SequenceOutcome } from './sequence.ts';
 import { emptySequence, type SequenceState } from './sequence-state.ts';

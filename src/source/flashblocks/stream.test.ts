@@ -1,9 +1,14 @@
 import { brotliCompressSync, constants } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type FakeServer, type FakeSocket, ManualClock, startFakeServer } from '../fixture.ts';
+import { wireMessage } from '../../../test/support/source/flashblocks.ts';
+import {
+  type FakeServer,
+  type FakeSocket,
+  ManualClock,
+  startFakeServer,
+} from '../../../test/support/source/upstreams.ts';
 import { parseEndpoint } from '../transport/endpoint.ts';
 import type { FlashblockObservation } from './events.ts';
-import { wireMessage } from './fixture.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 import { FlashblockStream } from './stream.ts';
 

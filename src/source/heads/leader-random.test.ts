@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { HYSTERESIS, LeaderWorld, type Peer } from '../test-leader-world.ts';
+import { HYSTERESIS, LeaderWorld, type Peer } from '../../../test/support/source/leader-world.ts';
 import type { Exclusion } from './leader-moment.ts';
 
 // Whatever upstreams say, in whatever order: what B19 forbids never happens.

@@ -1,6 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Hex } from '../../primitives/hex.ts';
-import type { SourceEvent } from '../events.ts';
 import {
   answerTo,
   callsOf,
@@ -9,9 +7,11 @@ import {
   ManualClock,
   RpcFault,
   startFakeServer,
-} from '../fixture.ts';
+} from '../../../test/support/source/upstreams.ts';
+import type { Hex } from '../../primitives/hex.ts';
 import type { HeadEvent } from '../interface.ts';
-import { DEFAULT_SOURCE_OPTIONS } from '../options.ts';
+import type { SourceEvent } from '../pool/events.ts';
+import { DEFAULT_SOURCE_OPTIONS } from '../pool/options.ts';
 import { RpcSource } from '../rpc-source.ts';
 
 const { staleMs: STALE_MS } = DEFAULT_SOURCE_OPTIONS.watch;

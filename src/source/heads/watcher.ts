@@ -1,8 +1,8 @@
 import { backOffMs, type Clock, sleep, systemClock } from '../clock.ts';
 import { SourceError } from '../errors.ts';
-import type { Observe, SourceEvent } from '../events.ts';
 import type { Head, HeadListener } from '../interface.ts';
-import type { WatchOptions } from '../options.ts';
+import type { Observe, SourceEvent } from '../pool/events.ts';
+import type { WatchOptions } from '../pool/options.ts';
 import type { Upstream } from '../pool/upstream.ts';
 import type { PoolModules, Upstreams } from '../pool/upstreams.ts';
 import { headOf } from '../reads/blocks.ts';

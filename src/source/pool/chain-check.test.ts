@@ -7,7 +7,7 @@ import {
   RpcFault,
   rejection,
   startFakeServer,
-} from '../fixture.ts';
+} from '../../../test/support/source/upstreams.ts';
 
 // A scripted server: no real one changes its chain while it runs.
 const RIGHT = 10n;

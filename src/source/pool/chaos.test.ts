@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { answerTo, type Reply, startFakeServer } from '../../../test/support/source/upstreams.ts';
 import { SourceError } from '../errors.ts';
-import { answerTo, type Reply, startFakeServer } from '../fixture.ts';
-import { DEFAULT_SOURCE_OPTIONS } from '../options.ts';
+import { DEFAULT_SOURCE_OPTIONS } from './options.ts';
 import { Upstreams } from './upstreams.ts';
 
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ManualClock, rejection } from '../fixture.ts';
-import { broken, makePool, scripted } from '../test-pool.ts';
+import { broken, makePool, scripted } from '../../../test/support/source/pool.ts';
+import { ManualClock, rejection } from '../../../test/support/source/upstreams.ts';
 
 // Scripted servers: real ones do not fail, stall or lie on request. Real ones are in test/source.
 describe('a lie', () => {

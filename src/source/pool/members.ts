@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { SourceError } from '../errors.ts';
-import type { Observe } from '../events.ts';
 import type { Lie, UpstreamStatus } from '../interface.ts';
-import type { PoolOptions } from '../options.ts';
 import type { Endpoint } from '../transport/endpoint.ts';
 import { Demotions } from './demotion.ts';
+import type { Observe } from './events.ts';
 import { Health } from './health.ts';
+import type { PoolOptions } from './options.ts';
 import { type ExchangeEvent, Upstream } from './upstream.ts';
 
 export interface Member {

@@ -7,7 +7,7 @@ import {
   RpcFault,
   rejection,
   startFakeServer,
-} from '../fixture.ts';
+} from '../../../test/support/source/upstreams.ts';
 
 // A scripted server, because no real one refuses, garbles, stalls or limits on request.
 const echo = (text: string): string => answerTo(text, ({ params }) => params[0]);

@@ -1,7 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { SourceEvent } from '../events.ts';
-import { answerTo, callsOf, ManualClock, rejection, startFakeServer } from '../fixture.ts';
-import { broken, makePool, scripted } from '../test-pool.ts';
+import { broken, makePool, scripted } from '../../../test/support/source/pool.ts';
+import {
+  answerTo,
+  callsOf,
+  ManualClock,
+  rejection,
+  startFakeServer,
+} from '../../../test/support/source/upstreams.ts';
+import type { SourceEvent } from './events.ts';
 
 // Scripted servers: real ones do not fail, stall or lie on request. Real ones are in test/source.
 describe('Upstreams', () => {

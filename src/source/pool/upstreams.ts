@@ -1,12 +1,12 @@
 import { SingleFlight } from '../../primitives/single-flight.ts';
 import { backOffMs, type Clock, sleep, systemClock } from '../clock.ts';
 import { mostTelling, SourceError } from '../errors.ts';
-import type { Observe } from '../events.ts';
 import type { Answer, Lie, UpstreamStatus } from '../interface.ts';
-import type { PoolOptions } from '../options.ts';
 import { parseEndpoints } from '../transport/endpoint.ts';
+import type { Observe } from './events.ts';
 import { firstToAnswer } from './hedged-request.ts';
 import { type Member, Members } from './members.ts';
+import type { PoolOptions } from './options.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Something to find out from any one upstream. */

@@ -1,7 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import {
+  answerTo,
+  ManualClock,
+  makeUpstream,
+  type Reply,
+  rejection,
+  startFakeServer,
+} from '../../../test/support/source/upstreams.ts';
 import type { SourceError } from '../errors.ts';
-import { answerTo, ManualClock, makeUpstream, type Reply, rejection, startFakeServer } from '../fixture.ts';
 
 // A scripted server, because no real one refuses, garbles or limits on request.
 const echo = (text: string): string => answerTo(text, ({ params }) => params[0]);

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { answerTo, callsOf, ManualClock, makeUpstream, rejection, startFakeServer } from '../fixture.ts';
+import {
+  answerTo,
+  callsOf,
+  ManualClock,
+  makeUpstream,
+  rejection,
+  startFakeServer,
+} from '../../../test/support/source/upstreams.ts';
 
 // A scripted server, because no real one cuts connections, falls silent or garbles on request.
 const echo = (text: string): string => answerTo(text, ({ params }) => params[0]);

@@ -6,8 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { address, createRandom, makeChain, randomContent, topic, word } from '../contract-chain.ts';
-import { readAll } from '../contract-observe.ts';
+import {
+  address,
+  createRandom,
+  makeChain,
+  randomContent,
+  topic,
+  word,
+} from '../../../test/support/store/contract-chain.ts';
+import { readAll } from '../../../test/support/store/contract-observe.ts';
 import { openLmdbStore } from './index.ts';
 import { trailingNumber } from './keys.ts';
 import { openTables, type Table, type Tables } from './tables.ts';
@@ -168,7 +175,7 @@ describe(`lmdb store (seed ${seed})`, () => {
       })),
     );
     await store.append(chain.slice(0, 1));
-    const worker = new Worker(new URL('./test-reader.ts', import.meta.url), {
+    const worker = new Worker(new URL('../../../test/support/store/lmdb-reader.ts', import.meta.url), {
       workerData: { path, mapSizeBytes },
     });
     await once(worker, 'message');
@@ -186,9 +193,13 @@ describe(`lmdb store (seed ${seed})`, () => {
 
   /** Lets a process write for a random time. */
   async function killWriter(mode: 'append' | 'anew', random: (below: number) => number): Promise<void> {
-    const child: ChildProcess = fork(new URL('./test-writer.ts', import.meta.url), [path, mode], {
-      stdio: 'inherit',
-    });
+    const child: ChildProcess = fork(
+      new URL('../../../test/support/store/lmdb-writer.ts', import.meta.url),
+      [path, mode],
+      {
+        stdio: 'inherit',
+      },
+    );
     await once(child, 'message');
     await new Promise((resolve) => setTimeout(resolve, random(120)));
     child.kill('SIGKILL');

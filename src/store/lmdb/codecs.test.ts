@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DecodeError } from '../../chain/byte-codec.ts';
+import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './logs/posting-codec.ts';
+import { decodeIndexes, encodeIndexes } from './logs/write-postings.ts';
 import { decodeMarks, encodeMarks } from './meta.ts';
-import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './posting-codec.ts';
-import { decodeUndo, encodeUndo } from './undo-codec.ts';
-import { decodeIndexes, encodeIndexes } from './write-postings.ts';
+import { decodeUndo, encodeUndo } from './write/undo-codec.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

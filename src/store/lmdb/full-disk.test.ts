@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeChain } from '../contract-chain.ts';
-import { asStoreError } from './disk-trouble.ts';
+import { makeChain } from '../../../test/support/store/contract-chain.ts';
 import { openLmdbStore } from './index.ts';
+import { asStoreError } from './write/disk-trouble.ts';
 
 let path: string;
 beforeEach(async () => {
@@ -22,7 +22,7 @@ describe('a disk without room', () => {
   ])(
     'is said in words, keeps what is there, and is written to again later: %s',
     async (_, kind, troubles) => {
-      const program = new URL('./test-full-disk.ts', import.meta.url).pathname;
+      const program = new URL('../../../test/support/store/lmdb-full-disk.ts', import.meta.url).pathname;
       const child = spawn('prlimit', ['--fsize=1500000:', process.execPath, program, path, kind], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });

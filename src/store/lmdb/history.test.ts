@@ -4,12 +4,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { address, createRandom, makeChain, randomContent } from '../contract-chain.ts';
-import { readAll } from '../contract-observe.ts';
+import {
+  address,
+  createRandom,
+  makeChain,
+  randomContent,
+} from '../../../test/support/store/contract-chain.ts';
+import { readAll } from '../../../test/support/store/contract-observe.ts';
+import { numberedChain } from '../../../test/support/store/lmdb-chain.ts';
 import { type LmdbStore, openLmdbStore } from './index.ts';
 import { trailingNumber, versionNumber } from './keys.ts';
 import { openTables, type Table, type Tables } from './tables.ts';
-import { numberedChain } from './test-chain.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const ofSeven = { addresses: [address(7)], topics: [] };
@@ -107,7 +112,11 @@ describe(`history in lmdb (seed ${seed})`, () => {
     const chain = numberedChain(1200);
     const store = await open(path);
     await store.append(chain.slice(600, 601), { partial: true });
-    const child = fork(new URL('./test-prepender.ts', import.meta.url), [path, '1200'], { stdio: 'inherit' });
+    const child = fork(
+      new URL('../../../test/support/store/lmdb-prepender.ts', import.meta.url),
+      [path, '1200'],
+      { stdio: 'inherit' },
+    );
     const exit = once(child, 'exit');
     for (let next = 601; next < 1200; next += 3) {
       await store.append(chain.slice(next, next + 3));

@@ -1,4 +1,4 @@
-import { describeStoreContract } from '../contract.ts';
+import { describeStoreContract } from '../../../test/support/store/contract.ts';
 import { createMemoryStore } from './index.ts';
 
 describeStoreContract('memory', async (options) => ({

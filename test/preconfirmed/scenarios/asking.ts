@@ -1,9 +1,9 @@
 import { Agent, request } from 'node:http';
 import { encodeFunctionData } from 'viem';
-import type { Random } from '../../differential/random.ts';
-import type { Answer } from '../../testbed/rpc-client.ts';
-import type { Workload } from '../../testbed/workload.ts';
-import { workloadContracts } from '../../testbed/workload-contracts.ts';
+import type { Random } from '../../support/random.ts';
+import type { Answer } from '../../support/servers/rpc-client.ts';
+import { workloadContracts } from '../../support/workload/contracts.ts';
+import type { Workload } from '../../support/workload/workload.ts';
 import type { Named } from '../comparison.ts';
 import {
   callQuestion,

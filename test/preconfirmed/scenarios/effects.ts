@@ -1,4 +1,4 @@
-import type { FollowingNode } from '../../following/our-node.ts';
+import type { FollowingNode } from '../../support/servers/our-node.ts';
 import type { Kind } from './script.ts';
 
 /** Our node's metrics at one time. */

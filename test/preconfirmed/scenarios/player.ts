@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Hex } from 'viem';
-import type { Random } from '../../differential/random.ts';
-import type { BuiltFlashblock, FlashblockMessage } from '../../testbed/flashblock-builder.ts';
-import type { FaultScript } from '../../testbed/flashblock-faults.ts';
-import { until } from '../../testbed/process.ts';
+import type { BuiltFlashblock, FlashblockMessage } from '../../support/flashblocks/builder.ts';
+import type { FaultScript } from '../../support/flashblocks/faults.ts';
+import type { Random } from '../../support/random.ts';
+import { until } from '../../support/servers/process.ts';
 import type { PreconfirmedRig } from '../rig.ts';
 import type { Asker } from './asking.ts';
 import type { Act, Linked } from './scene.ts';

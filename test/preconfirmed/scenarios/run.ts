@@ -3,8 +3,8 @@
 // `N passed, N failed`; `--seed S --run K` does one run again.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { Random } from '../../differential/random.ts';
-import { untilHead } from '../../following/our-node.ts';
+import { Random } from '../../support/random.ts';
+import { untilHead } from '../../support/servers/our-node.ts';
 import type { PreconfirmedRig } from '../rig.ts';
 import { Asker, questionsOf } from './asking.ts';
 import { Metrics } from './effects.ts';

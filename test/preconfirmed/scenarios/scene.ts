@@ -1,13 +1,13 @@
 import { type Hex, keccak256, toHex } from 'viem';
-import type { Random } from '../../differential/random.ts';
 import {
   type BlockPlan,
   type BuiltFlashblock,
   cutIntoParts,
   FlashblockBuilder,
-} from '../../testbed/flashblock-builder.ts';
-import type { BlockRef, OpSequencer } from '../../testbed/op-sequencer.ts';
-import type { Workload } from '../../testbed/workload.ts';
+} from '../../support/flashblocks/builder.ts';
+import type { Random } from '../../support/random.ts';
+import type { BlockRef, OpSequencer } from '../../support/servers/op-sequencer.ts';
+import type { Workload } from '../../support/workload/workload.ts';
 import type { ActScript } from './script.ts';
 
 /** A block with the one it stands on. */

@@ -1,5 +1,5 @@
-import { Random } from '../../differential/random.ts';
-import type { Fault } from '../../testbed/flashblock-faults.ts';
+import type { Fault } from '../../support/flashblocks/faults.ts';
+import { Random } from '../../support/random.ts';
 
 /** Everything that goes wrong here. */
 export const kinds = [

@@ -1,4 +1,4 @@
-import type { BlockRef } from '../../testbed/op-sequencer.ts';
+import type { BlockRef } from '../../support/servers/op-sequencer.ts';
 import { PreconfirmedRig, type RigOptions } from '../rig.ts';
 import { Channels } from './player.ts';
 import { Stage } from './scene.ts';

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
-import type { BuiltFlashblock } from '../../testbed/flashblock-builder.ts';
-import type { BlockRef } from '../../testbed/op-sequencer.ts';
+import type { BuiltFlashblock } from '../../support/flashblocks/builder.ts';
+import type { BlockRef } from '../../support/servers/op-sequencer.ts';
 import type { Named } from '../comparison.ts';
 import type { Moment } from '../rig.ts';
 import type { Linked } from './scene.ts';

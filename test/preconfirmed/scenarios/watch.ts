@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { agree, spoil } from '../../differential/compare.ts';
-import type { Answer } from '../../testbed/rpc-client.ts';
+import type { Answer } from '../../support/servers/rpc-client.ts';
 import { askOracle } from '../comparison.ts';
 import type { Question } from '../questions.ts';
 import type { Moment } from '../rig.ts';

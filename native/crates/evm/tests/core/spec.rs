@@ -1,6 +1,6 @@
 //! Fork rules: presets, the conformance chain at its boundaries, and the context a call pretends.
 
-use crate::support::shared;
+use crate::support::test_data;
 use alloy_consensus::Header;
 use alloy_primitives::U256;
 use chain_query_evm::{ChainSpec, Error, Stack, preset_of};
@@ -8,7 +8,7 @@ use op_revm::OpSpecId;
 use revm::primitives::hardfork::SpecId;
 
 fn conformance() -> ChainSpec {
-    let text = std::fs::read_to_string(shared("conformance/genesis.json")).unwrap();
+    let text = std::fs::read_to_string(test_data("conformance/genesis.json")).unwrap();
     let genesis: serde_json::Value = serde_json::from_str(&text).unwrap();
     ChainSpec::parse(&genesis["config"].to_string()).unwrap()
 }

@@ -1,6 +1,6 @@
 //! A store in memory, and the conformance chain to fill it from.
 
-use super::shared;
+use super::test_data;
 use alloy_consensus::{Block, TxEnvelope};
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -15,8 +15,8 @@ pub struct Conformance {
 }
 
 pub fn conformance() -> Conformance {
-    let genesis = std::fs::read_to_string(shared("conformance/genesis.json")).unwrap();
-    let file = std::fs::read(shared("conformance/chain.rlp")).unwrap();
+    let genesis = std::fs::read_to_string(test_data("conformance/genesis.json")).unwrap();
+    let file = std::fs::read(test_data("conformance/chain.rlp")).unwrap();
     let mut blocks = Vec::new();
     let mut rest = file.as_slice();
     while !rest.is_empty() {

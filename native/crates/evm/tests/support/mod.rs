@@ -29,11 +29,10 @@ use std::time::{Duration, Instant};
 pub const STEPS: u64 = 12_000;
 pub const GAS: u64 = 50_000_000;
 
-/// A file of the folder that is shared between checkouts.
-pub fn shared(path: &str) -> PathBuf {
+/// A file of `test/data`.
+pub fn test_data(path: &str) -> PathBuf {
     // From the crate, wherever it is run from: an example runs where cargo was called.
-    let beside = || concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared").into();
-    PathBuf::from(std::env::var("CHAIN_QUERY_SHARED").unwrap_or_else(|_| beside())).join(path)
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../test/data")).join(path)
 }
 
 /// What a real node gave (`tests/recorded`).

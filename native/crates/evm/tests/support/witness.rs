@@ -1,6 +1,6 @@
 //! Blocks of OP Sepolia with everything needed to execute them, and their parents' states from trie nodes.
 
-use super::shared;
+use super::test_data;
 use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, proofs};
 use alloy_eips::eip1559::{BaseFeeParams, calc_next_block_base_fee};
 use alloy_eips::eip2718::Decodable2718;
@@ -39,9 +39,9 @@ struct Payload {
 }
 
 impl Fixture {
-    /// All that are in the shared folder, by number.
+    /// All of them, by number.
     pub fn all() -> Vec<Self> {
-        let folder = shared("data/op-sepolia");
+        let folder = test_data("op-sepolia");
         let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
             .unwrap_or_else(|why| panic!("{}: {why}", folder.display()))
             .map(|entry| entry.unwrap().path())

@@ -1,0 +1,130 @@
+import { bytes, count, oneOf } from '../parsers.ts';
+import type { Command, OptionSpec } from '../spec.ts';
+
+const SERVE = ['serve'] as const satisfies readonly Command[];
+const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
+const MILLISECONDS = { min: 1, max: 3_600_000 };
+
+/** How requests are read and answered, and what each may cost. */
+export const REQUEST_OPTIONS = {
+  compat: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MODE',
+    parse: oneOf('none', 'execution-apis'),
+    default: 'none',
+    doc: 'With `execution-apis`, the few rules where this service differs from the standard follow the standard.',
+  },
+  httpFront: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'FRONT',
+    parse: oneOf('hybrid', 'node'),
+    default: 'hybrid',
+    doc: 'With `hybrid`, plain requests are read straight off the socket; with `node`, all by node:http. The answers are the same.',
+  },
+  maxConnections: {
+    group: 'Requests',
+    commands: SERVE_AND_DOCTOR,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '10000',
+    doc: 'Open connections per listener and thread. More are refused.',
+  },
+  maxInFlight: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '1024',
+    doc: 'Requests worked on at the same time, per listener and thread. More get HTTP 503.',
+  },
+  clientBytes: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 22, max: 2 ** 40 }),
+    default: '256MiB',
+    doc: 'Memory held for clients by the whole process: answers they have not taken, unfinished requests, filters, connections (8 to 20 KiB each). Beyond it, the client that holds most loses connections.',
+  },
+  sendTimeoutMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '20000',
+    doc: 'How long a client may take nothing of what is sent to it, and a second more for every 64 KiB that wait. Then it is cut off (WebSocket: 4008).',
+  },
+  requestTimeoutMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '30000',
+    doc: 'Time to receive one request, and time to answer it. A request that takes longer is given up.',
+  },
+  shutdownTimeoutMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '10000',
+    doc: 'Time that running requests get to finish after SIGINT or SIGTERM.',
+  },
+  atLeastWaitMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count({ min: 0, max: 60_000 }),
+    default: '2000',
+    doc: 'How long a request waits for the block that its x-chain-at-least names. 0 is not at all.',
+  },
+  atLeastWaiting: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 1_000_000 }),
+    default: '256',
+    doc: 'Requests that may wait so at the same time, per listener and thread. More get HTTP 503.',
+  },
+  maxBodyBytes: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 10, max: 2 ** 28 }),
+    default: '5MiB',
+    doc: 'Largest request body. A larger one gets HTTP 413.',
+  },
+  maxBodyElements: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1_000, max: 10_000_000 }),
+    default: '40000',
+    doc: 'Values and names in one request body, as JSON. To parse more would hold up all others of a thread.',
+  },
+  maxResponseBytes: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 2 ** 10, max: 2 ** 29 }),
+    default: '10MiB',
+    doc: 'Every response stays under this size. Common clients refuse 10 MiB and more.',
+  },
+  publicBatchEntries: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '100',
+    doc: 'Entries of one batch on the public listener.',
+  },
+  dedicatedBatchEntries: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '1000',
+    doc: 'Entries of one batch on the dedicated listener.',
+  },
+} as const satisfies Record<string, OptionSpec>;

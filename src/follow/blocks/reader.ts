@@ -1,0 +1,74 @@
+import type { BlockRef, Outcome } from '../../chain/outcome.ts';
+import type { NativeExecutor } from '../../executor/native-executor.ts';
+import type { Hex } from '../../primitives/hex.ts';
+import { parseHash, toQuantity } from '../../primitives/parse.ts';
+import { SourceError } from '../../source/errors.ts';
+import type { Answer, ChainSource, JsonObject, ReadOptions } from '../../source/interface.ts';
+import { untilHonest } from './ask-until-valid.ts';
+
+/** A block whose parts all fit its hash. */
+export interface ReadBlock extends BlockRef {
+  readonly parentHash: Hex;
+  /** RLP of the whole block. */
+  readonly rlp: Uint8Array;
+  readonly upstream: string;
+}
+
+export interface BlockReaderModules {
+  readonly source: Pick<ChainSource, 'blockByHash' | 'blockByNumber' | 'receipts' | 'report'>;
+  readonly executor: Pick<NativeExecutor, 'blockFromJson' | 'outcomeFromJson'>;
+}
+
+/** Reads blocks and receipts from upstreams, and takes only what is proven by a block's hash. */
+export class BlockReader {
+  readonly #modules: BlockReaderModules;
+
+  constructor(modules: BlockReaderModules) {
+    this.#modules = modules;
+  }
+
+  /** The block with this hash; rejects with `SourceError` when nobody has it. */
+  byHash(hash: Hex, options?: ReadOptions): Promise<ReadBlock> {
+    const ask = (): Promise<Answer<JsonObject> | undefined> =>
+      this.#modules.source.blockByHash(hash, options);
+    return this.#honest(hash, ask, (answer) => this.#read(answer));
+  }
+
+  /** The block that an upstream says has this number. */
+  byNumber(number: number, options?: ReadOptions): Promise<ReadBlock> {
+    const ask = (): Promise<Answer<JsonObject> | undefined> =>
+      this.#modules.source.blockByNumber(number, options);
+    return this.#honest(toQuantity(number), ask, (answer) => this.#read(answer));
+  }
+
+  /** What a block gave, from its receipts: all but the state diff, which is empty. */
+  outcomeOf({ hash, rlp }: ReadBlock, options?: ReadOptions): Promise<Outcome> {
+    return this.#honest(
+      hash,
+      () => this.#modules.source.receipts(hash, options),
+      ({ value }) => this.#modules.executor.outcomeFromJson(rlp, value),
+    );
+  }
+
+  #read({ value, upstream }: Answer<JsonObject>): ReadBlock {
+    const rlp = this.#modules.executor.blockFromJson(value);
+    // Both are covered by the hash, which has just been checked.
+    const hash = parseHash(value['hash'], 'block hash');
+    const parentHash = parseHash(value['parentHash'], 'parent hash');
+    return { number: Number(value['number']), hash, parentHash, rlp, upstream };
+  }
+
+  /** An answer that may be missing: nobody has the block. */
+  #honest<A, T>(
+    item: string,
+    ask: () => Promise<Answer<A> | undefined>,
+    read: (answer: Answer<A>) => T,
+  ): Promise<T> {
+    const present = async (): Promise<Answer<A>> => {
+      const answer = await ask();
+      if (answer === undefined) throw new SourceError({ code: 'unknownBlock' }, `no upstream has ${item}`);
+      return answer;
+    };
+    return untilHonest(this.#modules.source, { item, ask: present, read });
+  }
+}

@@ -1,0 +1,30 @@
+import type { Registry } from 'prom-client';
+import type { StateLoader } from '../executor/interface.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
+import type { Store } from '../store/interface.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Condition } from './health/readiness.ts';
+
+export interface CopyModules {
+  readonly store: Store;
+  readonly logger: Logger;
+  readonly registry: Registry;
+  /** Told of whatever happens to the chain, in order. */
+  readonly publish: PublishToFeed;
+  /** Called when following ended by a fault of ours. */
+  readonly onFailure: (error: unknown) => void;
+  /** Gives up waiting for an upstream at the start. */
+  readonly signal: AbortSignal;
+}
+
+/** A copy of a chain that can be served. */
+export interface ChainCopy {
+  readonly executor: NativeExecutor;
+  /** Loads state for requests: from the store, and what it does not know from an upstream if there is one. */
+  readonly load: StateLoader;
+  condition(): Promise<Condition>;
+  /** Begins to follow the chain, if there is one to follow. */
+  start(): void;
+  close(): Promise<void>;
+}

@@ -1,0 +1,84 @@
+import { SourceError } from '../source/errors.ts';
+import { TooDeepError } from './errors.ts';
+
+/** Why a copy cannot go on, whatever is tried. */
+export const STATE_GONE = 'no upstream has the state of our head any more';
+export const OTHER_FORK = 'every upstream is on another fork';
+export type HopelessReason = typeof STATE_GONE | typeof OTHER_FORK;
+
+interface Record {
+  readonly reason: HopelessReason;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** What each upstream had to do with a failure: a hopeless reason, or anything else. */
+export type Blame = ReadonlyMap<string, HopelessReason | undefined>;
+
+/**
+ * Counts how long upstreams have given nothing but one hopeless reason. A copy is not thrown away because one of them
+ * says so, nor for what may pass.
+ */
+export class Hopelessness {
+  readonly #afterMs: number;
+  /** Upstreams that there are, whether they can be asked or not. */
+  readonly #upstreams: number;
+  readonly #records = new Map<string, Record>();
+
+  constructor(afterMs: number, upstreams: number) {
+    this.#afterMs = afterMs;
+    this.#upstreams = upstreams;
+  }
+
+  /** Something was reached, whoever helped. */
+  clear(): void {
+    this.#records.clear();
+  }
+
+  failed(blame: Blame, now: number): void {
+    for (const [upstream, reason] of blame) {
+      const before = this.#records.get(upstream);
+      if (reason === undefined) this.#records.delete(upstream);
+      else {
+        const first = before?.reason === reason ? before.first : now;
+        this.#records.set(upstream, { reason, first, last: now });
+      }
+    }
+  }
+
+  /** The reason that all of these upstreams, who can be asked, have given, and given again, for long enough. */
+  verdict(upstreams: readonly string[]): HopelessReason | undefined {
+    // One that cannot be asked now begins again when it can.
+    for (const upstream of this.#records.keys())
+      if (!upstreams.includes(upstream)) this.#records.delete(upstream);
+    const records = upstreams.map((upstream) => this.#records.get(upstream));
+    const [first] = records;
+    const isHopeless = records.every(
+      (record) =>
+        record?.reason === first?.reason &&
+        record !== undefined &&
+        record.last - record.first >= this.#afterMs,
+    );
+    // Which fork is the right one is not for one of several to say.
+    const isAlone = first?.reason === OTHER_FORK && upstreams.length < Math.min(2, this.#upstreams);
+    return isHopeless && !isAlone ? first?.reason : undefined;
+  }
+}
+
+/** Who is to blame for an error that came up on the way to a head of `upstream`. */
+export function blameFor(error: unknown, upstream: string): Blame {
+  if (error instanceof TooDeepError) return new Map([[upstream, OTHER_FORK]]);
+  const failures = error instanceof SourceError ? partsOf(error) : [];
+  const blame = new Map<string, HopelessReason | undefined>([[upstream, undefined]]);
+  for (const { type } of failures) {
+    const reason = type.code === 'stateUnavailable' ? STATE_GONE : undefined;
+    if (type.upstream !== undefined) blame.set(type.upstream, reason);
+  }
+  return blame;
+}
+
+/** What each upstream said, of an error that stands for several. */
+function partsOf(error: SourceError): readonly SourceError[] {
+  const { cause } = error;
+  return cause instanceof AggregateError ? (cause.errors as readonly SourceError[]) : [error];
+}

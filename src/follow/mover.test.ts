@@ -1,0 +1,193 @@
+import { expect, it, vi } from 'vitest';
+import { FollowWorld, targetOf } from '../../test/support/follow/world.ts';
+import { refOf } from '../../test/support/store/contract-chain.ts';
+import type { Outcome } from '../chain/outcome.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
+import type { FeedItem } from '../feed/interface.ts';
+import type { Target } from '../source/heads/leader.ts';
+import { Follower } from './mover.ts';
+
+const { signal } = new AbortController();
+
+/** A copy of blocks 5 to 20 of the main chain of two upstreams, with some of it marked. */
+async function begin(marks: { readonly safe?: number; readonly finalized?: number } = {}) {
+  const world = new FollowWorld(2);
+  const [a, b] = world.upstreams;
+  if (a === undefined || b === undefined) throw new Error('no upstreams');
+  const main = world.grow(a.tip, 20);
+  a.tip = main;
+  b.tip = main;
+  const at = (number: number): Outcome => world.at(main, number) ?? main;
+  await world.store.append([at(5)], { partial: true });
+  for (let number = 6; number <= 20; number++) await world.store.append([at(number)]);
+  const marked = Object.entries(marks).map(([name, number]) => [name, refOf(at(number))] as const);
+  await world.store.mark(Object.fromEntries(marked));
+  const go = async (target: Target): Promise<void> => {
+    while (!(await world.follower.moveTowards(target, signal)));
+  };
+  return { world, main, at, go, a, b };
+}
+
+const kinds = (items: readonly FeedItem[]): string[] => items.map(({ kind }) => kind);
+
+it('goes where the leader goes, onto forks that are higher, as high and lower', async () => {
+  const { world, at, go, main } = await begin();
+  await go(targetOf(world.grow(main, 1), 'follow'));
+  for (const [from, length] of [
+    [19, 3],
+    [17, 4],
+    [12, 2],
+  ] as const) {
+    const tip = world.grow(at(from), length, `fork of ${from}`);
+    await go(targetOf(tip, 'follow'));
+    expect(await world.head()).toEqual(refOf(tip));
+  }
+  expect(world.events.filter(({ kind }) => kind === 'reorganised')).toHaveLength(3);
+});
+
+it('extends only where it was told to extend', async () => {
+  const { world, at, go, a, b, main } = await begin();
+  const fork = world.grow(at(18), 6, 'fork');
+  b.tip = fork;
+  const before = await world.head();
+  // Higher, and as high: neither stands on our head.
+  for (const tip of [fork, world.at(fork, 20) ?? fork, world.at(fork, 19) ?? fork]) {
+    await expect(go(targetOf(tip, 'extend', 'b'))).rejects.toThrow('does not extend ours');
+  }
+  expect(await world.head()).toEqual(before);
+  expect(world.published).toEqual([]);
+  // Numbers are asked of the upstream that named the head, which alone knows what they mean.
+  expect(world.calls.filter((call) => /^block \d/.test(call)).every((call) => call.endsWith('of b'))).toBe(
+    true,
+  );
+  const tip = world.grow(main, 3);
+  b.tip = tip;
+  a.tip = fork;
+  await go(targetOf(tip, 'extend', 'b'));
+  expect(await world.head()).toEqual(refOf(tip));
+});
+
+it('takes the blocks that are there when an upstream names more than it has', async () => {
+  const { world, go, a, main } = await begin();
+  a.tip = world.grow(main, 2);
+  const absurd = { ...world.add(world.grow(main, 3, 'absurd')), number: 9_000_000 };
+  await expect(go(targetOf(absurd, 'follow'))).rejects.toMatchObject({ type: { code: 'unknownBlock' } });
+  expect(await world.head()).toEqual(refOf(a.tip));
+});
+
+it('never replaces what is final, and asks once before it fetches a long fork', async () => {
+  const { world, at, go, a } = await begin({ safe: 15, finalized: 10 });
+  const before = await world.store.marks();
+  const final = 'below block 10, which is final';
+  a.tip = world.grow(at(8), 30, 'long');
+  await expect(go(targetOf(a.tip, 'follow'))).rejects.toThrow(final);
+  expect(world.calls).toContain('hash 10 of a');
+  expect(world.calls.filter((call) => call.startsWith('block')).length).toBeLessThan(15);
+  a.tip = world.grow(at(9), 2, 'short');
+  await expect(go(targetOf(a.tip, 'follow'))).rejects.toThrow(final);
+  await expect(go(targetOf(a.tip, 'back'))).rejects.toThrow(final);
+  await expect(go(targetOf(at(9), 'back'))).rejects.toThrow(final);
+  expect(await world.store.marks()).toEqual(before);
+  expect(world.published).toEqual([]);
+  // The final block itself stays, so what stands on it can be replaced.
+  await go(targetOf(world.grow(at(10), 3, 'above'), 'follow'));
+  expect(await world.store.marks()).toMatchObject({ safe: refOf(at(10)), finalized: refOf(at(10)) });
+});
+
+it('does not take back more than it can', async () => {
+  const { world, at, go, a, main } = await begin();
+  // Below the anchor, and, from a head further up, deeper than the undo window.
+  a.tip = world.grow(at(3), 30, 'deep');
+  await expect(go(targetOf(a.tip, 'follow'))).rejects.toThrow('deeper than ours can be taken back');
+  a.tip = world.grow(main, 10);
+  await go(targetOf(a.tip, 'follow'));
+  const fork = world.grow(at(12), 20, 'window');
+  a.tip = fork;
+  await expect(go(targetOf(fork, 'follow'))).rejects.toThrow('deeper than ours can be taken back');
+  await expect(go(targetOf(at(13), 'back'))).rejects.toThrow('deeper than ours can be taken back');
+});
+
+it('goes back to a block of its own when it is told to, and only then', async () => {
+  const { world, at, go } = await begin({ safe: 18, finalized: 10 });
+  await go(targetOf(at(14), 'follow'));
+  expect(await world.head()).toEqual(refOf(at(20)));
+  await go(targetOf(at(14), 'back'));
+  expect(await world.store.marks()).toMatchObject({
+    head: refOf(at(14)),
+    safe: refOf(at(14)),
+    finalized: refOf(at(10)),
+  });
+  expect(kinds(world.published)).toEqual(['dropped', 'confirmed']);
+  expect(world.published[1]).toMatchObject({ added: [], removed: { length: 6, 0: { hash: at(20).hash } } });
+  await go(targetOf(at(10), 'back'));
+  expect(await world.head()).toEqual(refOf(at(10)));
+  await go(targetOf(at(12), 'follow'));
+  expect(await world.head()).toEqual(refOf(at(12)));
+});
+
+it('drops pre-confirmed state before hot state is restored from the store', async () => {
+  const { world, go, main } = await begin();
+  const bad = world.grow(main, 1, 'bad');
+  world.invalid.add(bad.hash);
+  await expect(go(targetOf(bad, 'follow'))).rejects.toThrow('gas used');
+  const done = world.calls.filter((call) => !call.startsWith('block'));
+  expect(done).toEqual(['drop pre-confirmed', 'publish dropped', 'restore']);
+});
+
+it('reports who names a block as what it is not', async () => {
+  const { world, at, go, main } = await begin();
+  const fork = world.grow(at(15), 1, 'fork');
+  const head = { number: 21, hash: fork.hash, parentHash: main.hash, upstream: 'b' };
+  await expect(go({ head, mode: 'extend' })).rejects.toThrow('as what it is not');
+  expect(world.lies).toMatchObject([{ upstream: 'b', lie: { item: fork.hash } }]);
+  expect(await world.head()).toEqual(refOf(main));
+});
+
+it('asks for traces again, some time after one was wrong', async () => {
+  const world = new FollowWorld(1);
+  const [a] = world.upstreams;
+  if (a === undefined) throw new Error('no upstream');
+  const anchor = world.grow(a.tip, 5);
+  const tip = world.grow(anchor, 1);
+  await world.store.append([anchor], { partial: true });
+  let asked = 0;
+  const now = vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
+  const modules = world.modules();
+  const address = (at: number) => ({ kind: 'account', address: new Uint8Array(20).fill(at) }) as const;
+  const account = { nonce: '0x0', balance: '0x0', code: '0x', storage: {} };
+  const follower = new Follower(
+    { undoWindow: 16, catchUpBlocks: 4, verifyState: false },
+    {
+      ...modules,
+      prove: async () => [],
+      source: {
+        ...modules.source,
+        prestate: async () => {
+          asked++;
+          const names = Array.from({ length: 9 }, (_, at) => `0x${Buffer.alloc(20, at).toString('hex')}`);
+          return { value: [Object.fromEntries(names.map((name) => [name, account]))], upstream: 'a' };
+        },
+      },
+      executor: {
+        ...(modules.executor as object),
+        // A block that reads much, and does not verify.
+        execute: async (_: Uint8Array, load: (keys: unknown[], asOf: number) => Promise<unknown>) => {
+          await load(
+            Array.from({ length: 9 }, (__, at) => address(at)),
+            5,
+          );
+          throw new InvalidBlockError('gas used');
+        },
+      } as never,
+    },
+  );
+  const attempt = (): Promise<unknown> =>
+    follower.moveTowards(targetOf(tip, 'follow'), signal).catch(() => {});
+  await attempt();
+  await attempt();
+  expect(asked).toBe(1);
+  now.mockReturnValue(1_000_000 + 300_000);
+  await attempt();
+  expect(asked).toBe(2);
+  now.mockRestore();
+});

@@ -1,0 +1,356 @@
+import type { BlockRef, EncodedOutcome } from '../chain/outcome.ts';
+import { describeKey } from '../chain/state-key.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
+import type { BlockLoader } from '../executor/executions.ts';
+import type { Promotion } from '../executor/interface.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { Hex } from '../primitives/hex.ts';
+import { SourceError } from '../source/errors.ts';
+import type { Target } from '../source/heads/leader.ts';
+import type { ChainSource, HeadEvent } from '../source/interface.ts';
+import { Denials } from '../source/pool/denials.ts';
+import type { Marks, Store } from '../store/interface.ts';
+import type { BlockReader, ReadBlock } from './blocks/reader.ts';
+import { removedBlocks } from './blocks/removed.ts';
+import { FalseCopyError, FinalizedError, NotExtendingError, TooDeepError } from './errors.ts';
+import type { ObserveFollowing } from './events.ts';
+import { type PinnedState, Trial } from './state/pinned-state.ts';
+import { prestateTrace } from './state/prestate.ts';
+import type { StateReader } from './state/reader.ts';
+import { restoreHotState } from './state/restore.ts';
+import { slotsAhead } from './state/slots-ahead.ts';
+
+export interface FollowerOptions {
+  /** Blocks that can be taken off the head. */
+  readonly undoWindow: number;
+  /** Blocks fetched at the same time, and written together, while catching up. */
+  readonly catchUpBlocks: number;
+  /** Whether state is read by proof, so that a trace of a block is of no use. */
+  readonly verifyState: boolean;
+}
+
+export interface FollowerModules {
+  readonly store: Store;
+  readonly executor: NativeExecutor;
+  readonly source: Pick<ChainSource, 'prestate' | 'report' | 'hashAt'>;
+  readonly blocks: BlockReader;
+  readonly state: PinnedState;
+  /** Reads what the chain really has, with a proof of it. */
+  readonly prove: StateReader;
+  readonly publish: PublishToFeed;
+  readonly observe: ObserveFollowing;
+}
+
+/** How long a trace that was wrong is not asked for again. */
+const TRACE_DENIAL = { firstMs: 300_000, maxMs: 3_600_000 };
+const TRACES = 'traces';
+/** Blocks of a fork that are fetched before its upstream is asked whether there is any use in going on. */
+const SHALLOW = 8;
+
+/**
+ * Moves the copy towards a new head: fetches what lies between, executes and verifies each block, and writes it. The
+ * store changes from one fork to another in a single step, so that readers never see half of either. What is final
+ * stays.
+ */
+export class Follower {
+  readonly #options: FollowerOptions;
+  readonly #modules: FollowerModules;
+
+  /** Traces that were wrong. */
+  readonly #denials = new Denials(TRACE_DENIAL);
+  /** Of the newest block. */
+  #timestamp: number | undefined;
+  /** The block that did not verify the last time. */
+  #suspect: Hex | undefined;
+
+  constructor(options: FollowerOptions, modules: FollowerModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /** Takes a step towards a head; true once there is none left to take. */
+  async moveTowards({ head: target, mode }: Target, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const marks = await this.#marks();
+    const { lowest, head } = marks;
+    // Of an upstream that lags, or whose chain began anew: nothing that could be compared with ours.
+    if (target.number < lowest.number) return true;
+    if (target.number <= head.number && (await this.#isCanonical(target))) {
+      if (mode !== 'back' || target.number === head.number) return true;
+      this.#expectUndoable(target, marks);
+      await this.#replace(target, [], head, signal);
+      return true;
+    }
+    const { upstream } = target;
+    if (target.parentHash === head.hash) {
+      const sealed = await this.#promoteSealed(target);
+      await this.#extend(head, [sealed ?? (await this.#asNamed(target, signal))], signal);
+    } else if (target.number > head.number + 1) {
+      await this.#catchUp(head, { head: target, mode }, signal);
+    } else if (mode === 'extend')
+      throw new NotExtendingError(`${upstream} named a head that does not extend ours`);
+    else await this.#switchTo(await this.#asNamed(target, signal), signal);
+    return false;
+  }
+
+  /** The block of a head, which its hash proves to be where it was said to be. */
+  async #asNamed(target: HeadEvent, signal: AbortSignal): Promise<ReadBlock> {
+    const { hash, upstream } = target;
+    const block = await this.#modules.blocks.byHash(hash, { signal, prefer: upstream });
+    if (block.number === target.number && block.parentHash === target.parentHash) return block;
+    this.#modules.source.report(upstream, { item: hash, what: 'header of its head' });
+    throw new NotExtendingError(`${upstream} named block ${hash} as what it is not`);
+  }
+
+  /** Fetches some of the blocks between the head and the target by number, all at once. */
+  async #catchUp(head: BlockRef, { head: target, mode }: Target, signal: AbortSignal): Promise<void> {
+    // Hot state must reach back to the last block written: what it lacks is read as of its oldest one.
+    const last = Math.min(
+      target.number,
+      head.number + Math.min(this.#options.catchUpBlocks, this.#options.undoWindow),
+    );
+    const numbers = Array.from({ length: last - head.number }, (_, index) => head.number + 1 + index);
+    // Of nobody else: a number means another block on another fork.
+    const read = { signal, only: target.upstream };
+    const settled = await Promise.allSettled(
+      numbers.map((number) => this.#modules.blocks.byNumber(number, read)),
+    );
+    const linked: ReadBlock[] = [];
+    let parent: Hex = head.hash;
+    for (const result of settled) {
+      if (result.status === 'rejected' || result.value.parentHash !== parent) break;
+      linked.push(result.value);
+      parent = result.value.hash;
+    }
+    const [first] = settled;
+    if (linked.length > 0) await this.#extend(head, linked, signal);
+    else if (first?.status === 'rejected') throw first.reason;
+    else if (mode === 'extend') {
+      throw new NotExtendingError(`${target.upstream} named a head that does not extend ours`);
+    } else if (first !== undefined) await this.#switchTo(first.value, signal);
+  }
+
+  /** Goes to a block whose parent is not the head: back to where the two forks part, then up. */
+  async #switchTo(tip: ReadBlock, signal: AbortSignal): Promise<void> {
+    const marks = await this.#marks();
+    const fork = [tip];
+    let lowest = tip;
+    for (;;) {
+      const base = { number: lowest.number - 1, hash: lowest.parentHash };
+      if (await this.#isCanonical(base)) {
+        this.#expectUndoable(base, marks);
+        return this.#replace(base, fork, marks.head, signal);
+      }
+      // What it stands on is not ours, so it parts from ours further below.
+      this.#expectUndoable({ number: base.number - 1 }, marks);
+      if (fork.length === SHALLOW) await this.#expectShared(tip.upstream, marks, signal);
+      lowest = await this.#modules.blocks.byHash(base.hash, { signal, prefer: tip.upstream });
+      fork.unshift(lowest);
+    }
+  }
+
+  /** Throws when what is above a block cannot, or must not, be taken off. */
+  #expectUndoable({ number }: { readonly number: number }, { finalized, anchor, head }: Marks): void {
+    if (finalized !== undefined && number < finalized.number) {
+      throw new FinalizedError(
+        `the upstream's chain parts from ours below block ${finalized.number}, which is final: it is not followed`,
+      );
+    }
+    if (number >= anchor.number && head.number - number <= this.#options.undoWindow) return;
+    throw new TooDeepError(
+      `the upstream's chain parts from ours below block ${number + 1}: deeper than ours can be taken back`,
+    );
+  }
+
+  /** The same before a fork is fetched all the way down: one question instead of hundreds. */
+  async #expectShared(upstream: string, marks: Marks, signal: AbortSignal): Promise<void> {
+    const { finalized, anchor, head } = marks;
+    const floor = Math.max(finalized?.number ?? 0, anchor.number, head.number - this.#options.undoWindow);
+    const theirs = await this.#modules.source.hashAt(floor, { signal, only: upstream });
+    if (theirs === undefined || (await this.#isCanonical({ number: floor, hash: theirs.value }))) return;
+    this.#expectUndoable({ number: floor - 1 }, marks);
+  }
+
+  /** Puts a fork in the place of the blocks above `base`; with an empty one they are just gone. */
+  async #replace(
+    base: BlockRef,
+    fork: readonly ReadBlock[],
+    head: BlockRef,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#extend(base, fork, signal);
+    this.#modules.observe({ kind: 'reorganised', depth: head.number - base.number, base });
+  }
+
+  /** Puts blocks on top of `base`, which is the head or becomes it. */
+  async #extend(
+    base: BlockRef,
+    blocks: readonly (ReadBlock | EncodedOutcome)[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { executor, state, store, publish } = this.#modules;
+    const { head } = await this.#marks();
+    const replaces = head.hash !== base.hash;
+    const outcomes: EncodedOutcome[] = [];
+    // Read while they are there: whoever was told of their logs has to be told that they are gone.
+    const removed = replaces ? await removedBlocks(store, base.number + 1, head.number) : [];
+    try {
+      if (replaces) {
+        // Pre-confirmed state stands on blocks that are about to leave hot state; the store still has the old fork.
+        const version = executor.dropPreconfirmed(0);
+        await publish({ kind: 'dropped', from: 0, reason: 'reorganised', version });
+        executor.revertTo(base.number);
+        state.readAt(base);
+      }
+      for (const block of blocks) outcomes.push('rlp' in block ? await this.#execute(block, signal) : block);
+      const pins = state.dueWith(outcomes);
+      await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
+      state.written(pins);
+    } catch (error) {
+      // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
+      const version = executor.dropPreconfirmed(0);
+      await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });
+      await restoreHotState(executor, store, this.#options.undoWindow);
+      throw error;
+    } finally {
+      state.readAt(undefined);
+    }
+    const added = outcomes.map((outcome) => ({
+      number: outcome.number,
+      hash: outcome.hash,
+      outcome: outcome.encoded,
+    }));
+    void publish({ kind: 'confirmed', removed, added });
+    this.#readAhead(outcomes);
+    const { number, hash } = blocks.at(-1) ?? base;
+    this.#modules.observe({ kind: 'moved', head: { number, hash } });
+  }
+
+  /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
+  async #promoteSealed(target: BlockRef): Promise<EncodedOutcome | undefined> {
+    const started = performance.now();
+    const outcome = await this.#modules.executor.promoteSealed(target.hash);
+    const transactions = outcome?.receipts.length;
+    if (transactions === undefined) return undefined;
+    const promotion = { outcome, preconfirmed: transactions, difference: undefined };
+    this.#observePromotion(target, promotion, performance.now() - started);
+    return outcome;
+  }
+
+  /** Has what the next blocks are sure to need read before they come. */
+  #readAhead(outcomes: readonly EncodedOutcome[]): void {
+    const last = outcomes.at(-1);
+    const before = outcomes.at(-2)?.timestamp ?? this.#timestamp;
+    this.#timestamp = last?.timestamp;
+    // While catching up, the next block is here already.
+    if (last === undefined || before === undefined || outcomes.length > 1) return;
+    const keys = slotsAhead(last, last.timestamp - before);
+    if (keys.length === 0) return;
+    // Whoever needs it and does not find it asks again, and hears why it cannot be had.
+    this.#modules.state.load(keys, last.number, last).catch(() => undefined);
+  }
+
+  /** Executes a block; what it was told by upstreams counts only if it verifies. */
+  async #execute(block: ReadBlock, signal: AbortSignal): Promise<EncodedOutcome> {
+    const { executor, source, state, observe } = this.#modules;
+    const started = performance.now();
+    let rounds = 0;
+    const usesTraces = !this.#options.verifyState && !this.#denials.isDenied(TRACES, started);
+    const trace = usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
+    const trial = new Trial(block.upstream, trace);
+    try {
+      const load: BlockLoader = (keys, asOf) => {
+        rounds++;
+        return state.loadFor(trial, keys, asOf);
+      };
+      const promotion = await executor.promote(block.rlp, load, signal);
+      if (promotion.outcome !== undefined) {
+        state.accept(trial);
+        this.#observePromotion(block, promotion, performance.now() - started);
+        return promotion.outcome;
+      }
+      const outcome = await executor.execute(block.rlp, load, signal);
+      state.accept(trial);
+      this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
+      observe({
+        kind: 'executed',
+        block: { number: block.number, hash: block.hash },
+        transactions: outcome.receipts.length,
+        gasUsed: outcome.receipts.at(-1)?.cumulativeGasUsed ?? 0,
+        rounds,
+        ms: performance.now() - started,
+      });
+      return outcome;
+    } catch (error) {
+      if (error instanceof InvalidBlockError) await this.#blame(block, trial, error);
+      throw error;
+    }
+  }
+
+  #observePromotion(block: BlockRef, promotion: Promotion, ms: number): void {
+    const { preconfirmed, difference, outcome } = promotion;
+    if (preconfirmed === undefined) return;
+    const first = difference?.in === 'transaction' ? (difference.transaction ?? 0) : 0;
+    const kept = difference === undefined ? preconfirmed : Math.min(first, preconfirmed);
+    const { number, hash } = block;
+    const transactions = outcome?.receipts.length ?? 0;
+    this.#modules.observe({ kind: 'sealed', block: { number, hash }, transactions, preconfirmed, kept, ms });
+  }
+
+  /**
+   * The block's own parts fit its hash, so what it was executed on is false, or nobody ever built such a block. Those
+   * who told us are kept out for a while, unless it was us: what requests were told is held, and was never checked.
+   */
+  async #blame(block: ReadBlock, trial: Trial, error: InvalidBlockError): Promise<void> {
+    if (trial.usedTrace) {
+      // Tracers differ in what they leave out: before anybody is called a liar, the block is tried without.
+      this.#denials.deny(TRACES, performance.now());
+      return;
+    }
+    if (this.#suspect !== block.hash) {
+      // Hot state gave some of it unasked. It is empty the next time, and all that the block reads is seen.
+      this.#suspect = block.hash;
+      return;
+    }
+    await this.#expectTrue(trial);
+    const liars = trial.sources.size > 0 ? trial.sources : [block.upstream];
+    for (const liar of liars)
+      this.#modules.source.report(liar, { item: block.hash, what: error.type.reason });
+  }
+
+  /** Throws when a proof shows that something is false that was held here before the block was read. */
+  async #expectTrue({ held, prefer }: Trial): Promise<void> {
+    const pins = [...held.values()].filter(({ key }) => key.kind === 'account' || key.kind === 'slot');
+    const at = (await this.#marks()).head;
+    const truths = await this.#modules
+      .prove(
+        pins.map(({ key }) => key),
+        at,
+        { prefer },
+      )
+      .catch((failure: unknown) => {
+        // Without proofs nobody can tell who is right.
+        if (failure instanceof SourceError || failure instanceof StateUnavailableError) return [];
+        throw failure;
+      });
+    for (const [index, { key, value }] of pins.entries()) {
+      const truth = truths[index]?.value;
+      if (truth === undefined || Buffer.compare(truth, value) === 0) continue;
+      throw new FalseCopyError(
+        `${describeKey(key)}, as it is held here, is proven false: an upstream lied when it was read for a request`,
+      );
+    }
+  }
+
+  async #isCanonical({ number, hash }: BlockRef): Promise<boolean> {
+    return (await this.#modules.store.canonicalHash(number)) === hash;
+  }
+
+  async #marks(): Promise<Marks> {
+    const marks = await this.#modules.store.marks();
+    if (marks === undefined) throw new Error('the store holds no block');
+    return marks;
+  }
+}

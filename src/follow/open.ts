@@ -1,0 +1,139 @@
+import type { CommandOptions } from '../config/table.ts';
+import type { StateLoader } from '../executor/interface.ts';
+import { NativeExecutor } from '../executor/native-executor.ts';
+import { servingOptions } from '../executor/options.ts';
+import { openPreconfirming } from '../preconfirm/open.ts';
+import { SourceError } from '../source/errors.ts';
+import type { ChainSource } from '../source/interface.ts';
+import { DEFAULT_SOURCE_OPTIONS, poolOptions, type SourceOptions } from '../source/pool/options.ts';
+import { RpcSource } from '../source/rpc-source.ts';
+import { isUnwritable } from '../store/error.ts';
+import { Anchoring } from './anchor.ts';
+import { BlockReader } from './blocks/reader.ts';
+import type { ChainCopy, CopyModules } from './chain-copy.ts';
+import type { ObserveFollowing } from './events.ts';
+import { readinessOf } from './health/readiness.ts';
+import { Following } from './loop.ts';
+import { FollowTelemetry, measurePins } from './metrics.ts';
+import { Follower } from './mover.ts';
+import { untilReachable } from './retry.ts';
+import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rules/chain-rules.ts';
+import { RulesProof } from './rules/proof.ts';
+import { withAncestors } from './state/ancestor-reader.ts';
+import { PinnedState } from './state/pinned-state.ts';
+import { provenReader } from './state/proven-reader.ts';
+import { plainReader } from './state/reader.ts';
+
+type FollowOptions = CommandOptions<'serve'> & { readonly upstream: readonly string[] };
+
+const RETRY = { firstMs: 100, maxMs: 5_000 };
+/** Code of contracts below the anchor that is kept in memory. */
+const ARCHIVE_CODE_BYTES = 2 ** 26;
+
+/** Opens a copy, or begins one, and prepares to keep it at the head of its chain. */
+export async function followChain(options: FollowOptions, modules: CopyModules): Promise<ChainCopy> {
+  const { store, logger } = modules;
+  const telemetry = new FollowTelemetry(modules.registry, logger);
+  const sourceModules = { observe: telemetry.observeSource };
+  const source: ChainSource = new RpcSource(options.upstream, sourceOptions(options), sourceModules);
+  const archive =
+    options.archive === undefined
+      ? undefined
+      : new RpcSource(options.archive, sourceOptions(options), sourceModules);
+  const stop = new AbortController();
+  const closeSources = (): void => {
+    source.close();
+    archive?.close();
+  };
+  try {
+    const patience = {
+      signal: modules.signal,
+      retry: RETRY,
+      onFailure: (err: Error, retryMs: number) => logger.warn({ err, retryMs }, 'waiting for an upstream'),
+    };
+    const rules = await untilReachable(
+      () => rulesToFollow(options.chain, { store, source }, modules.signal),
+      patience,
+    );
+    if (options.oddTransactionsRoots) {
+      logger.warn('--odd-transactions-roots: upstreams are believed which transactions a block has');
+    }
+    const onFault = (err: unknown): void => {
+      // Said once by whoever writes; pins wait, and what is lost of them is read again.
+      if (!isUnwritable(err)) logger.error({ err }, 'pins cannot be written');
+    };
+    const prove = withAncestors(provenReader({ source, store }), { source, store });
+    const believe = withAncestors(plainReader(source), { source, store });
+    const state = new PinnedState(
+      { maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
+      {
+        store,
+        read: options.verifyState ? prove : believe,
+        readArchive: archive && withAncestors(plainReader(archive), { source: archive, store }),
+        onFault,
+      },
+    );
+    measurePins(modules.registry, () => state.waiting);
+    const load: StateLoader = (keys, number, of, request) => state.load(keys, number, of, request);
+    const executor = NativeExecutor.create(rules.text, servingOptions(options), { load });
+    archive?.expectChain(executor.chainId);
+    if (rules.standing === 'unproven') await expectSameChain(store, executor.chainId, options.data);
+    await expectChainId(source, executor.chainId, modules.signal).catch((error: unknown) => {
+      // With no upstream to ask, what is held can be served: each is asked again before it is used.
+      if (!(error instanceof SourceError)) throw error;
+    });
+    const preconfirming = openPreconfirming(options, { ...modules, executor, state });
+    const proof = new RulesProof(rules, { store, logger });
+    const observe: ObserveFollowing = (event) => {
+      telemetry.observeFollowing(event);
+      proof.observe(event);
+      if (event.kind === 'moved') preconfirming?.setHead(event.head);
+    };
+    const { publish } = modules;
+    const blocks = new BlockReader({ source, executor });
+    const parts = { store, executor, source, blocks, state, publish, observe };
+    const followOptions = { ...options, retry: RETRY };
+    const anchoring = new Anchoring(followOptions, parts);
+    await anchoring.begin(modules.signal);
+    if (rules.standing === 'fitting') await keepRules(store, rules);
+    const began = performance.now();
+    const first = (await store.marks())?.head;
+    if (first === undefined) throw new Error('the store holds no block');
+    observe({ kind: 'moved', head: first });
+    const follower = new Follower(options, { ...parts, prove });
+    const following = new Following(followOptions, { ...parts, follower, anchoring }, first);
+    let running: Promise<unknown> | undefined;
+    return {
+      executor,
+      load,
+      async condition() {
+        const head = (await store.marks())?.head;
+        const lag = Math.max(0, (following.target?.number ?? 0) - (head?.number ?? 0));
+        const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
+        const { outage, confirmedAgeMs } = telemetry;
+        const { trouble, leader } = following;
+        const parts = { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs: age };
+        return { head, lag, leader, ...readinessOf(options, { ...parts, upstreams: source.status() }) };
+      },
+      start() {
+        running = Promise.all([following.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
+          modules.onFailure,
+        );
+      },
+      async close() {
+        stop.abort();
+        closeSources();
+        await running;
+        await state.flush().catch(onFault);
+      },
+    };
+  } catch (error) {
+    closeSources();
+    throw error;
+  }
+}
+
+function sourceOptions(options: FollowOptions): SourceOptions {
+  const { watch } = DEFAULT_SOURCE_OPTIONS;
+  return { pool: poolOptions(options), watch: { ...watch, pollMs: options.upstreamPollMs } };
+}

@@ -1,0 +1,88 @@
+import { keyText, type StateKey } from '../../chain/state-key.ts';
+import { keccak256 } from '../../executor/native-executor.ts';
+import { InvalidParamsError } from '../../primitives/errors.ts';
+import { fromHex, type Hex } from '../../primitives/hex.ts';
+import { parseAddress, parseBytes, parseHash, parseObject, parseQuantity } from '../../primitives/parse.ts';
+import type { ChainSource, JsonObject } from '../../source/interface.ts';
+import { toStored } from '../../source/reads/stored-form.ts';
+import type { Trace } from './pinned-state.ts';
+import type { Learnt } from './reader.ts';
+
+/** Fewer missing keys than this are read one by one: a trace costs the upstream a whole execution. */
+const WORTH_A_TRACE = 8;
+
+/**
+ * Contracts that blocks write before their first transaction (EIP-4788, EIP-2935): what transactions find in them is
+ * not what the parent block left.
+ */
+const WRITTEN_BY_BLOCKS: ReadonlySet<string> = new Set([
+  '0x000f3df6d732807ef1319fb7b8bb8522d0beac02',
+  '0x0000f90827f1c53a10cb7a02335b175320002935',
+]);
+
+/** State that a block found, by one trace of all its transactions, asked for once and only if it pays. */
+export function prestateTrace(
+  source: Pick<ChainSource, 'prestate'>,
+  blockHash: Hex,
+  prefer: string | undefined,
+): Trace {
+  let asked: Promise<ReadonlyMap<string, Learnt>> | undefined;
+  return async (keys) => {
+    if (asked === undefined && keys.length < WORTH_A_TRACE) return [];
+    asked ??= source
+      .prestate(blockHash, prefer === undefined ? {} : { prefer })
+      .then((answer) => (answer === undefined ? new Map() : readPrestate(answer.value, answer.upstream)));
+    const found = await asked;
+    return keys.map((key) => found.get(keyText(key)));
+  };
+}
+
+/** What each key was before the block: transactions come in order, so the first one that found it tells. */
+export function readPrestate(
+  transactions: readonly JsonObject[],
+  upstream: string,
+): ReadonlyMap<string, Learnt> {
+  const found = new Map<string, Learnt>();
+  const add = (key: StateKey, learnt: Learnt): void => {
+    const text = keyText(key);
+    if (!found.has(text)) found.set(text, learnt);
+  };
+  try {
+    for (const accounts of transactions) {
+      for (const [name, state] of Object.entries(accounts)) {
+        readAccount(parseAddress(name, 'address'), parseObject(state, 'account'), upstream, add);
+      }
+    }
+    return found;
+  } catch (error) {
+    // It only saves requests: what it says in another shape is read key by key.
+    if (error instanceof InvalidParamsError) return new Map();
+    throw error;
+  }
+}
+
+function readAccount(
+  name: Hex,
+  state: JsonObject,
+  upstream: string,
+  add: (key: StateKey, learnt: Learnt) => void,
+): void {
+  const address = fromHex(name);
+  const { nonce, balance, code, storage } = state;
+  const account = {
+    // geth writes nonces as numbers.
+    nonce: typeof nonce === 'number' ? BigInt(nonce) : BigInt(parseQuantity(nonce ?? '0x0', 64, 'nonce')),
+    balance: BigInt(parseQuantity(balance ?? '0x0', 256, 'balance')),
+    code: fromHex(parseBytes(code ?? '0x', 'code')),
+  };
+  const read = { kind: 'account', account, upstream } as const;
+  add({ kind: 'account', address }, { ...toStored(read, keccak256), upstream });
+  if (WRITTEN_BY_BLOCKS.has(name)) return;
+  for (const [slot, value] of Object.entries(parseObject(storage ?? {}, 'storage'))) {
+    const stored = toStored(
+      { kind: 'slot', value: fromHex(parseHash(value, 'storage value')), upstream },
+      keccak256,
+    );
+    add({ kind: 'slot', address, slot: fromHex(parseHash(slot, 'slot')) }, { ...stored, upstream });
+  }
+}

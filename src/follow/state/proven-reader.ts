@@ -1,0 +1,105 @@
+import type { BlockRef } from '../../chain/outcome.ts';
+import { keyText, type StateKey } from '../../chain/state-key.ts';
+import { InvalidProofError } from '../../executor/errors.ts';
+import { codeHashOf } from '../../executor/missing.ts';
+import { checkProof, keccak256, readHeader } from '../../executor/native-executor.ts';
+import { StateUnavailableError } from '../../primitives/errors.ts';
+import { type Hex, toHex } from '../../primitives/hex.ts';
+import type { Answer, ChainSource, ReadOptions } from '../../source/interface.ts';
+import { headerAt } from '../../store/canonical-header.ts';
+import type { Store } from '../../store/interface.ts';
+import { untilHonest } from '../blocks/ask-until-valid.ts';
+import { type Learnt, type StateReader, toLearnt } from './reader.ts';
+
+export interface ProvenReaderModules {
+  readonly source: Pick<ChainSource, 'state' | 'proof' | 'report'>;
+  readonly store: Pick<Store, 'canonicalHash' | 'header' | 'loadState'>;
+}
+
+type StateOfAccount = Extract<StateKey, { kind: 'account' | 'slot' }>;
+
+interface Place extends BlockRef {
+  readonly stateRoot: Hex;
+  readonly options: ReadOptions | undefined;
+}
+
+/** Takes only what a Merkle proof ties to the state root of a block that is held here, and names who lied. */
+export function provenReader(modules: ProvenReaderModules): StateReader {
+  return async (keys, at, options) => {
+    const { stateRoot } = readHeader(await headerAt(modules.store, at.number));
+    const place: Place = { ...at, stateRoot, options };
+    const ofAccounts = keys.filter((key) => key.kind === 'account' || key.kind === 'slot');
+    const groups = Map.groupBy(ofAccounts, ({ address }) => toHex(address)).values();
+    const others = keys.filter((key) => key.kind === 'blockHash' || key.kind === 'code');
+    const [reads, ...proven] = await Promise.all([
+      modules.source.state(others, at.hash, options),
+      ...[...groups].map((group) => proveAccount(modules, group, place)),
+    ]);
+    const learnt = new Map(proven.flatMap((values) => [...values]));
+    for (const [index, read] of reads.entries()) {
+      const key = others[index];
+      if (key !== undefined) learnt.set(keyText(key), toLearnt(read));
+    }
+    return keys.map((key) => learnt.get(keyText(key)) ?? { value: undefined, upstream: undefined });
+  };
+}
+
+/** One account and some of its slots, by one proof. */
+async function proveAccount(
+  modules: ProvenReaderModules,
+  keys: readonly StateOfAccount[],
+  place: Place,
+): Promise<Map<string, Learnt>> {
+  const { source } = modules;
+  const address = keys[0]?.address ?? new Uint8Array();
+  const slots = keys.filter((key) => key.kind === 'slot').map(({ slot }) => slot);
+  return untilHonest(source, {
+    item: place.hash,
+    ask: () => source.proof(address, slots, place.hash, place.options),
+    read: async ({ value, upstream }) => {
+      const [account, ...values] = checkProof(place.stateRoot, address, slots, value);
+      const learnt = new Map<string, Learnt>(
+        slots.map((slot, index) => [
+          keyText({ kind: 'slot', address, slot }),
+          { value: values[index], upstream },
+        ]),
+      );
+      if (keys.some(({ kind }) => kind === 'account')) {
+        const code = await provenCode(modules, { address, account }, place);
+        learnt.set(keyText({ kind: 'account', address }), { value: account, upstream, ...code });
+      }
+      return learnt;
+    },
+  });
+}
+
+/** The code of an account that is proven: its hash is the proof. */
+async function provenCode(
+  { source, store }: ProvenReaderModules,
+  { address, account }: { readonly address: Uint8Array; readonly account: Uint8Array | undefined },
+  place: Place,
+): Promise<Pick<Learnt, 'code'>> {
+  const hash = codeHashOf(account);
+  if (hash === undefined) return {};
+  const [held] = await store.loadState([{ kind: 'code', hash }], place.number);
+  if (held !== undefined) return { code: { hash, bytes: held } };
+  const code = await untilHonest(source, {
+    item: place.hash,
+    ask: () => readCode(source, address, place),
+    read: ({ value: bytes }) => {
+      if (Buffer.compare(keccak256(bytes), hash) === 0) return { hash, bytes };
+      throw new InvalidProofError(`code: that of ${toHex(address)} does not hash to ${toHex(hash)}`);
+    },
+  });
+  return { code };
+}
+
+async function readCode(
+  source: ProvenReaderModules['source'],
+  address: Uint8Array,
+  place: Place,
+): Promise<Answer<Uint8Array>> {
+  const [read] = await source.state([{ kind: 'account', address }], place.hash, place.options);
+  if (read?.kind === 'account') return { value: read.account.code, upstream: read.upstream };
+  throw new StateUnavailableError(`no upstream has the account ${toHex(address)}`);
+}

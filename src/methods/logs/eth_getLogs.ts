@@ -1,0 +1,163 @@
+import { andThen } from '../../primitives/awaitable.ts';
+import { InvalidParamsError } from '../../primitives/errors.ts';
+import type { Awaitable } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
+import { toQuantity } from '../../primitives/parse.ts';
+import { MethodError } from '../errors.ts';
+import type { LogLimits, Method, MethodContext, RawJson } from '../method.ts';
+import { addressSchema, boundSchema, hashSchema, logSchema } from '../schemas.ts';
+import { type LogFilter, parseLogFilter } from './log-filter.ts';
+
+/** What the JSON-RPC envelope may add to the result; viem counts the whole body. */
+const ENVELOPE_BYTES = 1_024;
+
+const topicSchema = { oneOf: [{ type: 'null' }, hashSchema, { type: 'array', items: hashSchema }] };
+
+export const ethGetLogs: Method = {
+  name: 'eth_getLogs',
+  summary: 'Logs of one block or a range of blocks that match a filter.',
+  rules: ['A4', 'A5', 'B2', 'B8'],
+  params: [
+    {
+      name: 'filter',
+      required: true,
+      description:
+        '`fromBlock` and `toBlock` (default `latest`), or `blockHash`; `address` (one or several); `topics` by ' +
+        'position (null for anything, one, or several).',
+      schema: {
+        type: 'object',
+        properties: {
+          fromBlock: boundSchema,
+          toBlock: boundSchema,
+          blockHash: hashSchema,
+          address: { oneOf: [addressSchema, { type: 'array', items: addressSchema, maxItems: 1000 }] },
+          topics: { type: 'array', items: topicSchema, maxItems: 4 },
+        },
+      },
+    },
+  ],
+  result: {
+    name: 'logs',
+    description:
+      'In chain order, complete: a query over a limit is an error that names a range to retry with.',
+    schema: { type: 'array', items: logSchema },
+  },
+  handle(params, context) {
+    const filter = parseLogFilter(params[0], 'invalid argument 0', {
+      ...context.settings.logs,
+      compat: context.settings.compat,
+    });
+    if (filter.blockHash !== undefined) {
+      const found = context.snapshot.logsOf(filter.blockHash, filter.query, checkpointOf(context));
+      return andThen(found, (json) => checkSize(json, filter.blockHash, context.settings.logs));
+    }
+    return logsInRange(filter, context);
+  },
+};
+
+function logsInRange(
+  filter: Extract<LogFilter, { blockHash?: never }>,
+  context: MethodContext,
+): Awaitable<RawJson> {
+  const { snapshot, settings } = context;
+  const head = snapshot.head.number;
+  const from = snapshot.logBound(filter.from, 'from');
+  const to = snapshot.logBound(filter.to, 'to');
+  if (from > to) throw new InvalidParamsError('invalid block range params');
+  // A tag never points above what the snapshot holds: only a number can.
+  const above = [filter.to, filter.from].find((bound) => bound.kind === 'number' && bound.number > head);
+  if (above?.kind === 'number') {
+    const standard = 'block range extends beyond current head block';
+    throw new InvalidParamsError(
+      settings.compat
+        ? standard
+        : `${standard}: requested ${BigInt(above.hex)}, head ${head} (toBlock greater than latest)`,
+    );
+  }
+  const limit = settings.logs.maxBlockRange;
+  if (to - from > limit) {
+    throw new InvalidParamsError(
+      `query exceeds max block range ${limit}: block range too large, maximum allowed is ${limit} blocks`,
+    );
+  }
+  if (from === to) {
+    return andThen(snapshot.logsAt(from, filter.query, checkpointOf(context)), (json) =>
+      json === undefined ? '[]' : checkSize(json, toQuantity(from), settings.logs),
+    );
+  }
+  return collect(filter, from, to, context);
+}
+
+/** Ends a query whose time is up, or that nobody waits for; looked at whether anything matches or not. */
+function checkpointOf(context: MethodContext): () => void {
+  const { timeLimitMs } = context.settings.logs;
+  const deadline = performance.now() + timeLimitMs;
+  return () => {
+    if (context.isOver) throw new MethodError({ code: 'CANCELLED' });
+    if (performance.now() > deadline) {
+      throw new MethodError({ code: 'TIME_LIMIT', what: 'query', milliseconds: timeLimitMs });
+    }
+  };
+}
+
+async function collect(
+  filter: LogFilter,
+  from: number,
+  to: number,
+  context: MethodContext,
+): Promise<RawJson> {
+  const { snapshot, settings } = context;
+  const { maxResults } = settings.logs;
+  const head = snapshot.head.number;
+  const maxBytes = settings.logs.maxResponseBytes - ENVELOPE_BYTES;
+  const checkpoint = checkpointOf(context);
+  const pace = new Pace();
+  const texts: string[] = [];
+  let bytes = 2;
+  for await (const { block, indexes } of snapshot.findLogs(filter.query, from, to, checkpoint)) {
+    checkpoint();
+    const { number } = block.logs;
+    // Pre-confirmed blocks alone cannot be asked for in parts: like a single block, they are never too many.
+    const tooMany = from <= head && texts.length + indexes.length > maxResults;
+    // What would be retried must be served: past the first block that is known, and the first block has to fit.
+    if (tooMany && number > from) throw tooManyResults(from, Math.min(number, head + 1), settings.logs);
+    for (const index of indexes) {
+      if (pace.spend(1)) {
+        await pace.rest();
+        checkpoint();
+      }
+      const text = block.log(index);
+      texts.push(text);
+      bytes += text.length + 1;
+      if (bytes <= maxBytes) continue;
+      throw number === from || from > head
+        ? blockTooLarge(toQuantity(number), maxBytes)
+        : tooManyResults(from, Math.min(number, head + 1), settings.logs);
+    }
+    if (tooMany) throw tooManyResults(from, number, settings.logs);
+  }
+  return `[${texts.join(',')}]`;
+}
+
+/** A single block is never refused for the count of its logs, only for their size. */
+function checkSize(json: Buffer, block: string, limits: LogLimits): RawJson {
+  const maxBytes = limits.maxResponseBytes - ENVELOPE_BYTES;
+  if (json.length > maxBytes) throw blockTooLarge(block, maxBytes);
+  return json;
+}
+
+/** `full` is the block that did not fit; all before it do, and one block alone always does for its count. */
+function tooManyResults(from: number, full: number, limits: LogLimits): InvalidParamsError {
+  const to = Math.max(from, full - 1);
+  return new InvalidParamsError(
+    `query exceeds max results ${limits.maxResults}, retry with the range ${from}-${to}. ` +
+      `Try with this block range [${toQuantity(from)}, ${toQuantity(to)}].`,
+  );
+}
+
+function blockTooLarge(block: string, maxBytes: number): InvalidParamsError {
+  return new InvalidParamsError(
+    `the matching logs of block ${block} alone exceed max response size ${maxBytes} bytes: ` +
+      'narrow the address or topics',
+  );
+}

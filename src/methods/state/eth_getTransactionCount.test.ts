@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { runMethod } from '../../../test/support/serve/methods.ts';
+import { ethGetTransactionCount } from './eth_getTransactionCount.ts';
+
+const ADDRESS = `0x${'Ab'.repeat(20)}`;
+
+/** In the fake state every nonce is the number of the block. */
+describe('eth_getTransactionCount', () => {
+  it.each([
+    [[ADDRESS], '0x4'],
+    [[ADDRESS, 'pending'], '0x4'],
+    [[ADDRESS, '0x2'], '0x2'],
+    [[ADDRESS, { blockNumber: 'earliest' }], '0x0'],
+  ])('%j', async (params, nonce) => {
+    expect(await runMethod(ethGetTransactionCount, params)).toBe(nonce);
+  });
+
+  it('does not guess', async () => {
+    await expect(runMethod(ethGetTransactionCount, [ADDRESS, '0x5'])).rejects.toMatchObject({
+      type: { code: 'BLOCK_NOT_FOUND', block: '0x5' },
+    });
+    await expect(runMethod(ethGetTransactionCount, ['0x12'])).rejects.toThrow('invalid argument 0');
+  });
+});

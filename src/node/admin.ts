@@ -1,0 +1,49 @@
+import type { Registry } from 'prom-client';
+import type { CommandOptions } from '../config/table.ts';
+import type { ChainCopy } from '../follow/chain-copy.ts';
+import type { WritingHealth } from '../follow/health/writing.ts';
+import { type AdminServer, createAdminServer, type Readiness } from '../rpc/admin/server.ts';
+import type { ServingThread } from '../serving/handle.ts';
+import { cannotListen } from '../serving/listeners.ts';
+import { metricsOf } from '../serving/metrics.ts';
+import type { Pulse } from '../telemetry/heartbeat.ts';
+
+export interface AdminSubject {
+  readonly copy: ChainCopy;
+  readonly registry: Registry;
+  readonly threads: readonly ServingThread[];
+  readonly pulse: Pulse;
+  readonly writing: WritingHealth;
+  readonly isDraining: () => boolean;
+}
+
+/** Starts the listener for operators, if there is one: what the parts of the node say of themselves. */
+export async function startAdmin(
+  options: CommandOptions<'serve'>,
+  node: AdminSubject,
+): Promise<AdminServer | undefined> {
+  const endpoint = options.admin;
+  if (endpoint === 'off') return undefined;
+  const readiness = async (): Promise<Readiness> => {
+    const { head, lag, issues, leader, warnings = [] } = await node.copy.condition();
+    return {
+      reasons: [
+        ...(node.isDraining() ? [{ reason: 'draining' } as const] : []),
+        ...node.writing.issues,
+        ...node.pulse.issues(options.readyWorkerMs),
+        ...issues,
+      ],
+      ...(head !== undefined && { head }),
+      ...(lag !== undefined && { lag: { blocks: lag } }),
+      ...(leader !== undefined && { leader }),
+      ...(warnings.length > 0 && { warnings }),
+    };
+  };
+  const metrics = metricsOf(node.registry, node.threads);
+  const { allowedHosts = [] } = options;
+  try {
+    return await createAdminServer(endpoint, { metrics, readiness, allowedHosts });
+  } catch (error) {
+    throw cannotListen('admin', endpoint, error);
+  }
+}

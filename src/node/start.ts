@@ -1,0 +1,163 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import type { CommandOptions } from '../config/table.ts';
+import { nativeMemory, Trimmer } from '../executor/memory.ts';
+import { measureExecutor } from '../executor/metrics.ts';
+import { lowerPoolPriority } from '../executor/pool-priority.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
+import { appliedEverywhere, newProgress } from '../feed/progress.ts';
+import { WritingHealth } from '../follow/health/writing.ts';
+import { openCopy } from '../follow/open-copy.ts';
+import { Shares } from '../primitives/shares.ts';
+import type { AdminServer } from '../rpc/admin/server.ts';
+import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
+import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
+import { LeftBehind } from '../rpc/limits/heap-reclaimer.ts';
+import { ServingThread } from '../serving/handle.ts';
+import {
+  connectionLimit,
+  type Endpoints,
+  expectFree,
+  formatEndpoint,
+  wantedEndpoints,
+} from '../serving/listeners.ts';
+import { LISTENERS, type Listener, type ThreadData } from '../serving/messages.ts';
+import { measureStateReads } from '../serving/metrics.ts';
+import type { Store } from '../store/interface.ts';
+import { openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
+import { holdWriterLock } from '../store/lmdb/write/writer-lock.ts';
+import { newHeartbeats, Pulse } from '../telemetry/heartbeat.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { measureMemory } from '../telemetry/memory.ts';
+import { createMetricsRegistry } from '../telemetry/metrics.ts';
+import { type AdminSubject, startAdmin } from './admin.ts';
+
+const COLLECT_CHECK_MS = 1_000;
+const TRIM_CHECK_MS = 5_000;
+
+/** A running node. */
+export interface Node {
+  /** Where it listens, as `host:port`; a listener that is off is absent. */
+  readonly addresses: Readonly<Partial<Record<Listener | 'admin', string>>>;
+  /** Aborted, with the reason, when it cannot go on: half a node that answers at random is worse than none. */
+  readonly failed: AbortSignal;
+  /** Lets requests under way finish, then stops. */
+  close(): Promise<void>;
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string;
+};
+
+/** Starts serving a store, and keeps it at the head of its chain if there are upstreams: one shared hot state, several threads with their own servers on the same ports. */
+export async function startNode(
+  options: CommandOptions<'serve'>,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+): Promise<Node> {
+  const follows = options.upstream !== undefined;
+  if (!follows && options.flashblocks !== undefined) {
+    throw new Error(
+      '--flashblocks needs --upstream: flashblocks are executed on the head of a chain that is followed',
+    );
+  }
+  if (follows) mkdirSync(options.data, { recursive: true });
+  else if (!existsSync(options.data)) {
+    throw new Error(`${options.data} does not exist: import a chain first, or follow one with --upstream`);
+  }
+  const failure = new AbortController();
+  const onFailure = (error: unknown): void => failure.abort(error);
+  const cleanups: (() => Promise<void> | undefined)[] = [];
+  let isDraining = false;
+  const close = async (): Promise<void> => {
+    isDraining = true;
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+    const lock = follows ? holdWriterLock(path) : undefined;
+    cleanups.push(async () => lock?.[Symbol.dispose]());
+    const storeOptions = { path, undoWindow, mapSizeBytes, diskReserveBytes };
+    const registry = createMetricsRegistry();
+    const writing = new WritingHealth(registry, logger);
+    // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
+    const store: Store = await (follows
+      ? openWrittenStore(storeOptions, { onFailure, onTrouble: writing.hear })
+      : openLmdbStore(storeOptions));
+    cleanups.push(() => store.close());
+    let endpoints = wantedEndpoints(options);
+    await expectFree(endpoints);
+    measureMemory(registry, nativeMemory);
+    const threads: ServingThread[] = [];
+    const shares = new Shares(options.stateReadsInFlight);
+    const onRefused = measureStateReads(registry, shares);
+    const progress = newProgress(options.threads);
+    const clientMemory = newClientMemoryShares(options.threads);
+    const heartbeats = newHeartbeats(options.threads);
+    const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
+    let sequence = 0;
+    const publish: PublishToFeed = async (item) => {
+      // What happens before there are threads, they find in the store.
+      if (threads.length === 0) return;
+      sequence++;
+      const own = sequence;
+      for (const thread of threads) thread.feed(own, item);
+      await appliedEverywhere(progress, own, () => isDraining);
+    };
+    const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
+    cleanups.push(() => copy.close());
+    measureExecutor(registry, copy.executor);
+    lowerPoolPriority();
+    const leftBehind = new LeftBehind({ held: () => 0 });
+    const trimmer = new Trimmer();
+    const timers = [
+      setInterval(() => leftBehind.look(), COLLECT_CHECK_MS),
+      setInterval(() => trimmer.look(), TRIM_CHECK_MS),
+    ];
+    cleanups.push(async () => {
+      for (const timer of timers) clearInterval(timer);
+    });
+    // Closed after the threads: whoever asks for its health while they drain hears of it.
+    let admin: AdminServer | undefined;
+    cleanups.push(() => admin?.close());
+    cleanups.push(async () => {
+      await Promise.all(threads.map((thread) => thread.close()));
+    });
+    const startThread = (): Promise<Endpoints> => {
+      const place = threads.length;
+      const executorId = copy.executor.id;
+      const data: ThreadData = {
+        ...{ options, version, executorId, endpoints, place },
+        ...{ progress, clientMemory, heartbeats, connections },
+      };
+      const thread = new ServingThread(data, { load: copy.load, shares, onRefused, onFailure });
+      threads.push(thread);
+      return thread.listening;
+    };
+    // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
+    if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
+    await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
+    const pulse = new Pulse(heartbeats);
+    const watching = pulse.watch();
+    cleanups.push(async () => watching[Symbol.dispose]());
+    const subject: AdminSubject = { copy, registry, threads, pulse, writing, isDraining: () => isDraining };
+    admin = await startAdmin(options, subject);
+    copy.start();
+    failure.signal.throwIfAborted();
+    failure.signal.addEventListener('abort', () => {
+      logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');
+    });
+    return { addresses: addressesOf(endpoints, admin), failed: failure.signal, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function addressesOf(endpoints: Endpoints, admin: AdminServer | undefined): Node['addresses'] {
+  const addresses: Partial<Record<Listener | 'admin', string>> = {};
+  for (const listener of LISTENERS) {
+    const endpoint = endpoints[listener];
+    if (endpoint !== undefined) addresses[listener] = formatEndpoint(endpoint);
+  }
+  if (admin !== undefined) addresses.admin = formatEndpoint(admin.endpoint);
+  return addresses;
+}

@@ -1,0 +1,39 @@
+import type { Registry } from 'prom-client';
+import type { CommandOptions } from '../config/table.ts';
+import { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
+import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from '../source/flashblocks/options.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { preconfirmingObserver, streamObserver } from './metrics.ts';
+import { Preconfirming, type PreconfirmingModules } from './preconfirming.ts';
+
+type ServeOptions = CommandOptions<'serve'>;
+
+/** Prepares to execute flashblocks, if there are streams of them. */
+export function openPreconfirming(
+  options: ServeOptions,
+  modules: Pick<PreconfirmingModules, 'executor' | 'state' | 'publish'> & {
+    readonly registry: Registry;
+    readonly logger: Logger;
+  },
+): Preconfirming | undefined {
+  if (options.flashblocks === undefined) return undefined;
+  const { registry, logger } = modules;
+  const source = new FlashblockSource(options.flashblocks, flashblockOptions(options), {
+    observe: streamObserver(registry, logger),
+  });
+  return new Preconfirming(options, { ...modules, source, observe: preconfirmingObserver(registry, logger) });
+}
+
+function flashblockOptions(options: ServeOptions): FlashblockOptions {
+  const { stream, sequence } = DEFAULT_FLASHBLOCK_OPTIONS;
+  return {
+    stream: { ...stream, silenceMs: options.flashblockSilenceMs },
+    sequence: {
+      ...sequence,
+      gapMs: options.flashblockGapMs,
+      earlyMs: options.flashblockEarlyMs,
+      maxPendingBlocks: options.preconfirmedBlocks,
+    },
+    maxQueuedEvents: options.flashblockQueue,
+  };
+}

@@ -1,0 +1,112 @@
+import { expect, it, vi } from 'vitest';
+import { makeFlashblock } from '../../test/support/source/flashblocks.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
+import type { BlockLoader } from '../executor/executions.ts';
+import type { ExecutedFlashblock } from '../executor/interface.ts';
+import type { FeedItem } from '../feed/interface.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { FlashblockEvent } from '../source/flashblocks/events.ts';
+import type { PreconfirmingEvent } from './events.ts';
+import { Preconfirming } from './preconfirming.ts';
+
+const executed: ExecutedFlashblock = {
+  outcome: new Uint8Array([1]),
+  version: 7,
+  index: 0,
+  firstTransaction: 0,
+  firstLog: 0,
+};
+
+const next = (number: number, index: number, attempt = ''): FlashblockEvent => ({
+  kind: 'flashblock',
+  flashblock: makeFlashblock({ number, index, attempt }),
+  stream: 'one',
+});
+
+type Execute = (text: string, load: BlockLoader) => Promise<ExecutedFlashblock>;
+
+/** Runs through some events; what a flashblock does when it is executed is up to the test. */
+async function run(events: readonly FlashblockEvent[], execute: Execute, load?: () => Promise<never>) {
+  const published: FeedItem[] = [];
+  const observed: PreconfirmingEvent[] = [];
+  const refused: string[] = [];
+  const dropPreconfirmed = vi.fn<() => number>(() => 3);
+  const accept = vi.fn<() => void>();
+  const preconfirming = new Preconfirming(
+    { preconfirmedTimeoutMs: 20 },
+    {
+      executor: { executeFlashblock: execute, dropPreconfirmed },
+      source: {
+        events: async function* () {
+          yield* events;
+        },
+        setHead: () => {},
+        refuse: (payloadId) => refused.push(payloadId),
+      },
+      state: { loadFor: load ?? (async () => []), accept },
+      publish: async (item) => {
+        published.push(item);
+      },
+      observe: (event) => observed.push(event),
+    },
+  );
+  const done = preconfirming.run(new AbortController().signal);
+  await done.catch(() => {});
+  return { published, observed, refused, dropPreconfirmed, accept, done, ageMs: preconfirming.ageMs };
+}
+
+it('tells of each flashblock once it is executed, and trusts what it was executed on', async () => {
+  const texts: string[] = [];
+  const result = await run([next(2, 0), next(2, 1)], async (text) => {
+    texts.push(text);
+    return { ...executed, index: texts.length - 1 };
+  });
+  expect(texts.map((text) => (JSON.parse(text) as { index: number }).index)).toEqual([0, 1]);
+  expect(result.published).toMatchObject([
+    { kind: 'preconfirmed', index: 0, version: 7 },
+    { kind: 'preconfirmed', index: 1 },
+  ]);
+  expect(result.accept).toHaveBeenCalledTimes(2);
+  expect(result.ageMs).toBeLessThan(60_000);
+});
+
+it('refuses a block whose flashblock is false, trusts nothing it was told for it, and goes on with the next', async () => {
+  const result = await run([next(2, 0), next(2, 1), next(2, 2), next(2, 0, 'again')], async (text) => {
+    if (text.includes('"index":1')) throw new InvalidBlockError('gas used');
+    return executed;
+  });
+  expect(result.refused).toEqual([makeFlashblock({ number: 2, index: 1 }).payloadId]);
+  expect(result.published.map(({ kind }) => kind)).toEqual(['preconfirmed', 'preconfirmed']);
+  expect(result.accept).toHaveBeenCalledTimes(2);
+  expect(result.observed[1]).toMatchObject({ kind: 'refused', number: 2, index: 1 });
+});
+
+it('gives up a flashblock whose state cannot be had in time, and never runs it later', async () => {
+  let runs = 0;
+  const result = await run(
+    [next(2, 0)],
+    async (_text, load) => {
+      runs++;
+      await load([], 1);
+      runs++;
+      return executed;
+    },
+    () => new Promise(() => {}),
+  );
+  expect(runs).toBe(1);
+  expect(result.refused).toHaveLength(1);
+  expect(result.observed).toMatchObject([{ kind: 'refused', error: expect.any(StateUnavailableError) }]);
+});
+
+it('takes back what is dropped, and says what is left', async () => {
+  const result = await run([{ kind: 'dropped', reason: 'gap', from: 2 }], async () => executed);
+  expect(result.dropPreconfirmed).toHaveBeenCalledWith(2);
+  expect(result.published).toEqual([{ kind: 'dropped', reason: 'gap', from: 2, version: 3 }]);
+});
+
+it('ends where flashblocks can never be executed, instead of blaming each of them', async () => {
+  const result = await run([next(2, 0)], async () => {
+    throw new Error('unsupported: flashblocks are supported on the OP stack only');
+  });
+  await expect(result.done).rejects.toThrow('OP stack only');
+});

@@ -1,0 +1,115 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import type { BlockLoader } from '../executor/executions.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
+import { type PinnedState, Trial } from '../follow/state/pinned-state.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { Hex } from '../primitives/hex.ts';
+import type { Flashblock } from '../source/flashblocks/flashblock.ts';
+import type { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
+import type { ObservePreconfirming } from './events.ts';
+
+export interface PreconfirmingOptions {
+  /** For executing one flashblock, with the loading of state. */
+  readonly preconfirmedTimeoutMs: number;
+}
+
+export interface PreconfirmingModules {
+  readonly executor: Pick<NativeExecutor, 'executeFlashblock' | 'dropPreconfirmed'>;
+  readonly source: Pick<FlashblockSource, 'events' | 'setHead' | 'refuse'>;
+  readonly state: Pick<PinnedState, 'loadFor' | 'accept'>;
+  readonly publish: PublishToFeed;
+  readonly observe: ObservePreconfirming;
+}
+
+/**
+ * Executes flashblocks as they come, each on the one before it, and tells everybody who serves the chain. One that is
+ * not what it claims, or cannot be executed in time, ends its block: nothing is pre-confirmed until the next begins.
+ */
+export class Preconfirming {
+  readonly #options: PreconfirmingOptions;
+  readonly #modules: PreconfirmingModules;
+  /** The payload that was refused last: what is left of it in the queue is of no use. */
+  #refused: Hex | undefined;
+  #executedAt: number | undefined;
+
+  constructor(options: PreconfirmingOptions, modules: PreconfirmingModules) {
+    this.#options = options;
+    this.#modules = modules;
+  }
+
+  /** Time since a flashblock was executed; undefined before the first one. */
+  get ageMs(): number | undefined {
+    return this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt;
+  }
+
+  /** Says what flashblocks can be executed on, each time that changes. */
+  setHead(head: BlockRef): void {
+    this.#modules.source.setHead(head);
+  }
+
+  /** Listens until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { source, executor, publish, observe } = this.#modules;
+    for await (const event of source.events(signal)) {
+      switch (event.kind) {
+        case 'flashblock':
+          if (event.flashblock.payloadId !== this.#refused) await this.#execute(event.flashblock, signal);
+          break;
+        case 'dropped': {
+          const version = executor.dropPreconfirmed(event.from);
+          void publish({ ...event, version });
+          observe(event);
+          break;
+        }
+        case 'confirmed':
+          // Told by whoever wrote the block.
+          break;
+      }
+    }
+  }
+
+  async #execute(flashblock: Flashblock, signal: AbortSignal): Promise<void> {
+    const { executor, state, publish, observe } = this.#modules;
+    const { payloadId, blockNumber, index } = flashblock;
+    const started = performance.now();
+    const trial = new Trial(undefined);
+    const deadline = started + this.#options.preconfirmedTimeoutMs;
+    let rounds = 0;
+    try {
+      const load: BlockLoader = async (keys, asOf) => {
+        rounds++;
+        return within(state.loadFor(trial, keys, asOf), deadline - performance.now());
+      };
+      const executed = await executor.executeFlashblock(flashblock.text, load, deadline, signal);
+      state.accept(trial);
+      void publish({ kind: 'preconfirmed', payloadId, ...executed });
+      this.#executedAt = performance.now();
+      observe({
+        kind: 'executed',
+        ...{ number: blockNumber, index, rounds },
+        transactions: flashblock.diff.transactions.length,
+        ms: this.#executedAt - started,
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      // What will fail each time must not look like the builder's fault.
+      if (error instanceof Error && error.message.startsWith('unsupported: ')) throw error;
+      this.#refused = payloadId;
+      observe({ kind: 'refused', number: blockNumber, index, error });
+      this.#modules.source.refuse(payloadId);
+    }
+  }
+}
+
+/** The result, or an error once it takes longer. */
+async function within<T>(result: Promise<T>, ms: number): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = (): void => reject(new StateUnavailableError('no upstream gave its state in time'));
+  const timer = setTimeout(late, Math.max(0, ms));
+  try {
+    return await Promise.race([result, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,38 @@
+import type { Snapshot } from '../../head/snapshot.ts';
+import type { MethodContext, MethodSettings } from '../../methods/method.ts';
+import { LoadBudget } from '../../primitives/load-budget.ts';
+import type { Task } from './task.ts';
+
+/** What one call of a request runs with. */
+export class CallContext implements MethodContext {
+  readonly snapshot: Snapshot;
+  readonly settings: MethodSettings;
+  readonly #task: Task;
+
+  constructor(snapshot: Snapshot, settings: MethodSettings, task: Task) {
+    this.snapshot = snapshot;
+    this.settings = settings;
+    this.#task = task;
+  }
+
+  get signal(): AbortSignal {
+    return this.#task.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#task.isOver;
+  }
+
+  get client(): string {
+    return this.#task.caller.client;
+  }
+
+  get budget(): LoadBudget {
+    this.#task.budget ??= new LoadBudget(this.settings.loads);
+    return this.#task.budget;
+  }
+
+  get session(): object | undefined {
+    return this.#task.caller.session;
+  }
+}

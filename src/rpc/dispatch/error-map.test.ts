@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { HeadError } from '../../head/errors.ts';
+import { MethodError } from '../../methods/errors.ts';
+import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
+import { isExpected, toRpcError } from './error-map.ts';
+
+it.each([
+  [new InvalidParamsError('why'), { code: -32602, message: 'why' }],
+  [
+    new HeadError({ code: 'BLOCK_NOT_FOUND', block: '0x5' }),
+    { code: -32001, message: 'block not found: 0x5' },
+  ],
+  [
+    new HeadError({ code: 'NOT_CANONICAL', hash: '0xab' }),
+    { code: -32001, message: 'block not found: 0xab is not canonical' },
+  ],
+  [
+    new HeadError({ code: 'BLOCK_NOT_FOUND', block: '0x1', lowest: '0x5' }),
+    { code: -32001, message: 'block not found: 0x1: the lowest block held is 0x5' },
+  ],
+  [
+    new HeadError({ code: 'STATE_NOT_HELD', block: '0x1', lowest: '0x5' }),
+    { code: -32002, message: 'state of block 0x1 is not available: the lowest block with state is 0x5' },
+  ],
+  [
+    new StateUnavailableError('below the anchor'),
+    { code: -32002, message: 'resource unavailable: below the anchor' },
+  ],
+  [
+    new MethodError({ code: 'CALL_REVERTED', data: '0x', standard: false }),
+    { code: -32000, message: 'execution reverted', data: '0x' },
+  ],
+  [
+    new MethodError({ code: 'CALL_REVERTED', data: '0x01', standard: true, reason: 'no' }),
+    { code: 3, message: 'execution reverted: no', data: '0x01' },
+  ],
+  [new MethodError({ code: 'CALL_FAILED', reason: 'out of gas' }), { code: -32000, message: 'out of gas' }],
+  [
+    new MethodError({ code: 'TIME_LIMIT', what: 'call', milliseconds: 5_000 }),
+    { code: -32000, message: 'call exceeded the time limit of 5 s' },
+  ],
+  [new Error('secret'), { code: -32002, message: 'resource unavailable' }],
+  ['not even an error', { code: -32002, message: 'resource unavailable' }],
+])('%s', (error, expected) => {
+  expect(toRpcError(error)).toEqual(expected);
+});
+
+it('only what the contract names is expected', () => {
+  expect(isExpected(new InvalidParamsError('x'))).toBe(true);
+  expect(isExpected(new TypeError('x'))).toBe(false);
+});

@@ -1,0 +1,72 @@
+import type { Point } from '../../head/head.ts';
+import type { LoadBudget } from '../../primitives/load-budget.ts';
+import type { readMessage } from './framing.ts';
+
+export type Message = ReturnType<typeof readMessage>;
+
+/** What a transport knows of a request beside its body. */
+export interface Caller {
+  /** Aborts when the client goes away; made only when somebody listens. */
+  readonly signal: AbortSignal;
+  /** Who asks: the remote address, or one WebSocket connection. Requests of one client share what it may use. */
+  readonly client: string;
+  /** The connection, if it has several requests under way: they take turns with those of others. */
+  readonly connection?: object;
+  /** The header `x-chain-at-least`, as it came. */
+  readonly atLeast?: string | undefined;
+  /** What the request does to the subscriptions of its connection, where it can have any. */
+  readonly session?: object | undefined;
+}
+
+/** A request on its way, through as many runs as it takes. */
+export class Task {
+  readonly message: Message;
+  readonly caller: Caller;
+  readonly atLeast: Point;
+  /** Until when it waits for that point, in all its runs together. */
+  waitUntil: number | undefined;
+  /** After which it is not run again. */
+  rerunUntil: number | undefined;
+  /** What it may have loaded, in all its runs together; made when something is. */
+  budget: LoadBudget | undefined;
+  runs = 0;
+  #abort: AbortController | undefined;
+  #hasEnded = false;
+
+  constructor(message: Message, caller: Caller, atLeast: Point) {
+    this.message = message;
+    this.caller = caller;
+    this.atLeast = atLeast;
+  }
+
+  get connection(): object {
+    return this.caller.connection ?? this;
+  }
+
+  /** Whether nobody waits for it any more. Unlike `signal`, it makes nothing for this one request. */
+  get isOver(): boolean {
+    return this.#hasEnded || this.caller.signal.aborted;
+  }
+
+  /** Aborts when the client goes away, and when the request has ended in any other way; made when somebody listens. */
+  get signal(): AbortSignal {
+    if (this.#abort !== undefined) return this.#abort.signal;
+    const abort = new AbortController();
+    this.#abort = abort;
+    const { signal } = this.caller;
+    if (this.#hasEnded || signal.aborted) abort.abort();
+    else signal.addEventListener('abort', this.#onGone, { once: true });
+    return abort.signal;
+  }
+
+  /** It is answered, or out of time: whatever still works on it can stop. */
+  end(): void {
+    this.#hasEnded = true;
+    if (this.#abort === undefined) return;
+    // A connection outlives its requests by far.
+    this.caller.signal.removeEventListener('abort', this.#onGone);
+    this.#abort.abort();
+  }
+
+  readonly #onGone = (): void => this.#abort?.abort();
+}

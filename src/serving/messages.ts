@@ -1,0 +1,61 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import type { Endpoint } from '../config/parsers.ts';
+import type { CommandOptions } from '../config/table.ts';
+import type { FeedItem } from '../feed/interface.ts';
+import type { ProgressMemory } from '../feed/progress.ts';
+import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
+
+/** The two kinds of endpoint (B9). */
+export const LISTENERS = ['public', 'dedicated'] as const;
+export type Listener = (typeof LISTENERS)[number];
+
+/** What a serving thread is started with. */
+export interface ThreadData {
+  readonly options: CommandOptions<'serve'>;
+  readonly version: string;
+  /** The native chain of the process. */
+  readonly executorId: number;
+  readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
+  /** How far each thread is with the feed, and the place of this one. */
+  readonly progress: ProgressMemory;
+  /** What each thread holds for its clients. */
+  readonly clientMemory: Int32Array<SharedArrayBuffer>;
+  readonly place: number;
+  /** Where each thread shows that it is alive. */
+  readonly heartbeats: HeartbeatMemory;
+  /** Connections of all threads together: how many there are, and may be. */
+  readonly connections: { readonly memory: SharedArrayBuffer; readonly limit: number };
+}
+
+/** What the main thread says to a serving thread. */
+export type ThreadOrder =
+  | { readonly kind: 'close' }
+  | { readonly kind: 'metrics' }
+  /** The next item of the feed; they are numbered from 1. */
+  | { readonly kind: 'feed'; readonly sequence: number; readonly item: FeedItem }
+  /** The answer to `load`. */
+  | { readonly kind: 'loaded'; readonly id: number; readonly values: readonly (Uint8Array | undefined)[] }
+  | { readonly kind: 'unavailable'; readonly id: number; readonly reason: string }
+  /** The client has too much under way, or all clients have. */
+  | { readonly kind: 'refused'; readonly id: number };
+
+/** What a serving thread says. */
+export type ThreadNews =
+  | { readonly kind: 'listening'; readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>> }
+  | { readonly kind: 'metrics'; readonly metrics: unknown }
+  /** State that the store does not know is asked for. */
+  | ({ readonly kind: 'load'; readonly id: number } & StateQuestion)
+  /** Nobody waits for the answer to `load` any more. */
+  | { readonly kind: 'cancel'; readonly id: number };
+
+/** State as of block `number`, for an answer about `of`. */
+export interface StateQuestion {
+  /** Their texts, one behind the other: bytes of small buffers would be copied with all of their pool. */
+  readonly keys: string;
+  /** How many reads that takes, about. */
+  readonly count: number;
+  readonly number: number;
+  readonly of: BlockRef | undefined;
+  /** Who asks; undefined when it is the thread itself. */
+  readonly client: string | undefined;
+}

@@ -1,0 +1,37 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Shares } from '../primitives/shares.ts';
+import { countersIn, mergeMetrics } from '../telemetry/metrics.ts';
+import type { ServingThread } from './handle.ts';
+
+/** How long metrics wait for a worker; those of the others are given without it. */
+const METRICS_WAIT_MS = 1_000;
+
+/** Measures what requests have read from upstreams; the result counts one that was refused. */
+export function measureStateReads(registry: Registry, shares: Shares): () => void {
+  const counter = countersIn(registry)('state_reads_refused_total', 'Reads of state refused at once.');
+  const gauge: Gauge = new Gauge({
+    name: 'chain_query_state_reads_in_flight',
+    help: 'Values of state that requests wait for.',
+    registers: [registry],
+    collect: () => gauge.set(shares.taken),
+  });
+  return () => counter.inc();
+}
+
+/** Gives a function that reads the metrics of the main thread and of every worker that answers, as one text. */
+export function metricsOf(registry: Registry, workers: readonly ServingThread[]): () => Promise<string> {
+  const responding = new Gauge({
+    name: 'chain_query_worker_responding',
+    help: '1 for each serving thread whose measures are in here, 0 for one that did not answer.',
+    labelNames: ['worker'],
+    registers: [registry],
+  });
+  return async () => {
+    const measured = await Promise.all(workers.map((worker) => worker.metrics(METRICS_WAIT_MS)));
+    for (const [worker, metrics] of measured.entries()) {
+      responding.set({ worker }, metrics === undefined ? 0 : 1);
+    }
+    const present = measured.filter((metrics) => metrics !== undefined);
+    return mergeMetrics([await registry.getMetricsAsJSON(), ...present]);
+  };
+}

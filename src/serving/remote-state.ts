@@ -1,0 +1,102 @@
+import type { BlockRef } from '../chain/outcome.ts';
+import { keyText, type StateKey } from '../chain/state-key.ts';
+import type { LoadContext, StateLoader } from '../executor/interface.ts';
+import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
+import type { Store } from '../store/interface.ts';
+import { storeLoader } from '../store/state-loader.ts';
+import type { ThreadNews, ThreadOrder } from './messages.ts';
+
+type Values = readonly (Uint8Array | undefined)[];
+
+interface Question {
+  readonly resolve: (values: Values) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Headers that are read to prove the hash of a block below the copy, at most. */
+const HEADERS = 256;
+
+/** What an upstream has to be asked for, about. */
+function countReads(keys: readonly StateKey[]): number {
+  return keys.length + (keys.some(({ kind }) => kind === 'blockHash') ? HEADERS : 0);
+}
+
+/** State for one serving thread: its own store first, then the main thread, which alone asks upstreams and writes. */
+export class ThreadState {
+  readonly #store: Pick<Store, 'loadState' | 'marks'>;
+  readonly #stored: StateLoader;
+  readonly #say: (news: ThreadNews) => void;
+  readonly #timeoutMs: number;
+  readonly #asked = new Map<number, Question>();
+  #nextId = 1;
+
+  constructor(store: Pick<Store, 'loadState' | 'marks'>, timeoutMs: number, say: (news: ThreadNews) => void) {
+    this.#store = store;
+    this.#stored = storeLoader(store);
+    this.#timeoutMs = timeoutMs;
+    this.#say = say;
+  }
+
+  /** For the executor: what a partial copy does not know, and all that is below its anchor, is asked for. */
+  readonly load: StateLoader = async (keys, number, of, context) => {
+    const values = await this.#find(keys, number, of, context);
+    context?.budget?.takeBytes(values);
+    return values;
+  };
+
+  async #find(
+    keys: readonly StateKey[],
+    number: number,
+    of: BlockRef | undefined,
+    context: LoadContext | undefined,
+  ): Promise<Values> {
+    const marks = await this.#store.marks();
+    if (marks !== undefined && number < marks.anchor.number) return this.#ask(keys, number, of, context);
+    const stored = await this.#stored(keys, number, of);
+    const unknown = keys.filter((_, index) => stored[index] === undefined);
+    if (unknown.length === 0) return stored;
+    const found = (await this.#ask(unknown, number, of, context)).values();
+    return stored.map((value) => value ?? found.next().value);
+  }
+
+  /** Asks the main thread, for as long as a request can wait and somebody waits for it. */
+  #ask(
+    keys: readonly StateKey[],
+    number: number,
+    of: BlockRef | undefined,
+    context: LoadContext | undefined,
+  ): Promise<Values> {
+    // Code comes with its account: nobody is asked for it.
+    context?.budget?.takeValues(countReads(keys.filter(({ kind }) => kind !== 'code')));
+    const signal = context?.signal;
+    if (signal?.aborted === true) return Promise.reject(new StateUnavailableError('nobody waits for it'));
+    const id = this.#nextId++;
+    const { promise, resolve, reject } = Promise.withResolvers<Values>();
+    const giveUp = (reason: string): void => {
+      reject(new StateUnavailableError(reason));
+      this.#say({ kind: 'cancel', id });
+    };
+    const onAbort = (): void => giveUp('nobody waits for it');
+    const timer = setTimeout(
+      () => giveUp(`no upstream gave the state asked for within ${this.#timeoutMs} ms`),
+      this.#timeoutMs,
+    );
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#asked.set(id, { resolve, reject });
+    const question = { keys: keys.map(keyText).join(''), count: countReads(keys), number, of };
+    this.#say({ kind: 'load', id, ...question, client: context?.client });
+    return promise.finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      this.#asked.delete(id);
+    });
+  }
+
+  /** Takes what the main thread says. */
+  hear(order: Extract<ThreadOrder, { kind: 'loaded' | 'unavailable' | 'refused' }>): void {
+    const question = this.#asked.get(order.id);
+    if (order.kind === 'loaded') question?.resolve(order.values);
+    else if (order.kind === 'refused') question?.reject(new OverloadedError());
+    else question?.reject(new StateUnavailableError(order.reason));
+  }
+}

@@ -1,0 +1,216 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { Registry } from 'prom-client';
+import type { Endpoint } from '../config/parsers.ts';
+import type { CommandOptions } from '../config/table.ts';
+import { NativeExecutor } from '../executor/native-executor.ts';
+import { servingOptions } from '../executor/options.ts';
+import { FeedFollower } from '../feed/follower.ts';
+import { Progress } from '../feed/progress.ts';
+import { Head } from '../head/head.ts';
+import type { MethodSettings } from '../methods/method.ts';
+import { createMethods } from '../methods/registry.ts';
+import { andThen } from '../primitives/awaitable.ts';
+import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
+import { createHttpServer, type HttpServer } from '../rpc/http/server.ts';
+import { ClientMemory } from '../rpc/limits/client-memory.ts';
+import { measureClients } from '../rpc/limits/client-metrics.ts';
+import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
+import { LeftBehind } from '../rpc/limits/heap-reclaimer.ts';
+import { webSocketOptions } from '../rpc/ws/server.ts';
+import { openLmdbStore } from '../store/lmdb/index.ts';
+import { StreamMetrics } from '../subscriptions/metrics.ts';
+import { Streams, streamsOptions } from '../subscriptions/streams/streams.ts';
+import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
+import { keepBeating } from '../telemetry/heartbeat.ts';
+import { createLogger } from '../telemetry/logger.ts';
+import { countLostLines } from '../telemetry/metrics.ts';
+import { logWarnings } from '../telemetry/process-log.ts';
+import { RefusalCounter } from '../telemetry/refusal-counter.ts';
+import { RequestCounter } from '../telemetry/request-counter.ts';
+import { LISTENERS, type Listener, type ThreadData, type ThreadNews, type ThreadOrder } from './messages.ts';
+import { ThreadState } from './remote-state.ts';
+
+/** Methods that a public endpoint answers with 403 (A7). */
+const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
+
+/** How often clients are looked at that do not take what they are sent. */
+const CLIENT_CHECK_MS = 1_000;
+
+/** One thread with its own servers, on the process's shared hot state. */
+async function serve({
+  options,
+  version,
+  executorId,
+  endpoints,
+  progress,
+  clientMemory,
+  place,
+  heartbeats,
+  connections,
+}: ThreadData): Promise<void> {
+  const port = parentPort;
+  if (port === null) throw new Error('a serving thread is started by the node');
+  const logger = createLogger(options.logLevel);
+  logWarnings(logger);
+  keepBeating(heartbeats, place);
+  const registry = new Registry();
+  countLostLines(registry);
+  const requests = new RequestCounter(registry);
+  const refusals = new RefusalCounter(registry);
+  const store = await openLmdbStore({
+    path: options.data,
+    undoWindow: options.undoWindow,
+    mapSizeBytes: options.storeMapSize,
+  });
+  const say = (news: ThreadNews): void => port.postMessage(news);
+  const state = new ThreadState(store, options.stateTimeoutMs, say);
+  const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
+  const head = await Head.open(
+    {
+      renderCacheBytes: options.renderCacheBytes,
+      viewCacheEntries: options.historicalViews,
+      stateBelowAnchor: options.archive !== undefined,
+    },
+    { store, executor },
+  );
+  const streamMetrics = new StreamMetrics(registry);
+  const streams = new Streams(streamsOptions(options), {
+    tip: head.snapshot().head,
+    history: {
+      logs: (query, from, to, checkpoint) => head.snapshot().findLogs(query, from, to, checkpoint),
+      isCanonical: ({ number, hash }) => andThen(store.canonicalHash(number), (known) => known === hash),
+    },
+    render: {
+      header: (header) => executor.headerJson(header),
+      transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
+    },
+    readState: (read) =>
+      head.read(async (snapshot) => read(await snapshot.viewAt({ kind: 'tag', tag: 'pending' }))),
+    metrics: streamMetrics,
+    onFault: (error) => logger.error({ err: error }, 'a stream failed'),
+  });
+  const methods = createMethods(version, SUBSCRIPTION_METHODS);
+  const memory = new ClientMemory(
+    { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
+    { shares: clientMemory, workerIndex: place },
+  );
+  measureClients(registry, memory);
+  const leftBehind = new LeftBehind({ held: () => memory.bytes });
+  const checking = setInterval(() => {
+    memory.tick(CLIENT_CHECK_MS);
+    leftBehind.look();
+  }, CLIENT_CHECK_MS);
+  const servers: HttpServer[] = [];
+  const bound: Partial<Record<Listener, Endpoint>> = {};
+  for (const listener of LISTENERS) {
+    const endpoint = endpoints[listener];
+    if (endpoint === undefined) continue;
+    const onRefused = refusals.of(listener);
+    const dispatcher = new Dispatcher(
+      {
+        settings: methodSettings(options, listener, executor.chainId, version),
+        maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
+        maxElements: options.maxBodyElements,
+        maxResponseBytes: options.maxResponseBytes,
+        answerTimeoutMs: options.requestTimeoutMs,
+        atLeastWaitMs: options.atLeastWaitMs,
+        maxAtLeastWaiting: options.atLeastWaiting,
+        forbidden: listener === 'public' ? NOT_PUBLIC : new Set(),
+      },
+      {
+        head,
+        methods,
+        onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
+        onServed: requests.of(listener),
+        onRefused,
+      },
+    );
+    const server = await createHttpServer(
+      {
+        ...endpoint,
+        front: options.httpFront,
+        reusePort: true,
+        maxBodyBytes: options.maxBodyBytes,
+        maxConnections: options.maxConnections,
+        maxInFlight: options.maxInFlight,
+        headersTimeoutMs: options.requestTimeoutMs,
+        requestTimeoutMs: options.requestTimeoutMs,
+        keepAliveTimeoutMs: options.requestTimeoutMs,
+        // The main thread keeps the time: past it the process ends, and says that requests were cut off.
+        drainTimeoutMs: 2 * options.shutdownTimeoutMs,
+        allowAnyOrigin: listener === 'public',
+        allowedHosts: options.allowedHosts ?? [],
+      },
+      {
+        dispatcher,
+        memory,
+        onRefused,
+        connections: new ConnectionBudget(connections.memory, connections.limit),
+        websocket: { options: webSocketOptions(options), subscriber: streams, metrics: streamMetrics },
+        onFault: (error) => logger.error({ err: error, listener }, 'listener failed'),
+      },
+    );
+    servers.push(server);
+    bound[listener] = { host: endpoint.host, port: server.address.port };
+  }
+  const feed = new FeedFollower(new Progress(progress, place), {
+    apply: (event) => head.apply(event),
+    publish: (event) => streams.publish(event),
+    // A thread that has lost the feed must not go on answering: with it the whole node ends.
+    onFailure: (error) =>
+      setImmediate(() => {
+        throw error;
+      }),
+  });
+  const close = async (): Promise<void> => {
+    await Promise.all([feed.stop(), ...servers.map((server) => server.close())]);
+    clearInterval(checking);
+    await store.close();
+    port.close();
+  };
+  port.on('message', (order: ThreadOrder) => {
+    switch (order.kind) {
+      case 'close':
+        return void close();
+      case 'metrics':
+        return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
+      case 'feed':
+        return feed.take(order.sequence, order.item);
+      case 'loaded':
+      case 'unavailable':
+      case 'refused':
+        return state.hear(order);
+    }
+  });
+  say({ kind: 'listening', endpoints: bound });
+}
+
+function methodSettings(
+  options: CommandOptions<'serve'>,
+  listener: Listener,
+  chainId: bigint,
+  version: string,
+): MethodSettings {
+  const isPublic = listener === 'public';
+  return {
+    chainId,
+    clientVersion: `chain-query/v${version}/${process.platform}-${process.arch}/node${process.versions.node}`,
+    compat: options.compat === 'execution-apis',
+    gasCap: BigInt(options.callGasCap),
+    callTimeLimitMs: options.callTimeLimitMs,
+    loads: {
+      values: isPublic ? options.publicStateReads : options.dedicatedStateReads,
+      bytes: options.requestStateBytes,
+    },
+    logs: {
+      maxBlockRange: isPublic ? options.publicLogsRange : options.dedicatedLogsRange,
+      maxResults: isPublic ? options.publicLogsResults : options.dedicatedLogsResults,
+      maxAddresses: options.logsAddresses,
+      maxTopics: options.logsTopics,
+      maxResponseBytes: options.maxResponseBytes,
+      timeLimitMs: options.logsTimeLimitMs,
+    },
+  };
+}
+
+await serve(workerData as ThreadData);

@@ -1,0 +1,84 @@
+import type { Log } from '../../../chain/log.ts';
+import { encodeLogChunks, logsPerChunk } from '../../../chain/log-codec.ts';
+import type { BlockRef, Outcome } from '../../../chain/outcome.ts';
+import { encodeReceipts } from '../../../chain/receipt-codec.ts';
+import { fromHex, type Hex, toHex } from '../../../primitives/hex.ts';
+import { StoreError } from '../../error.ts';
+import { blockKey, logChunkKey, numberKey } from '../keys.ts';
+import { maxLogsPerBlock } from '../logs/posting-codec.ts';
+import { readLogs } from '../logs/read-logs.ts';
+import type { Put, Tables } from '../tables.ts';
+import type { PostingPrefix } from '../value-hash.ts';
+
+/** What every change needs; it runs inside the one write transaction that makes it visible. */
+export interface WriteContext {
+  readonly tables: Tables;
+  readonly prefix: PostingPrefix;
+  readonly undoWindow: number;
+}
+
+/** Refuses blocks that do not follow each other, and the head, by number and hash. */
+export function checkLinks(head: BlockRef | undefined, outcomes: readonly Outcome[]): void {
+  let parent = head;
+  for (const outcome of outcomes) {
+    if (
+      parent !== undefined &&
+      (outcome.number !== parent.number + 1 || outcome.parentHash !== parent.hash)
+    ) {
+      throw new StoreError(
+        'conflict',
+        `block ${outcome.number} (parent ${outcome.parentHash}) does not follow ${parent.number} ${parent.hash}`,
+      );
+    }
+    if (outcome.logs.length > maxLogsPerBlock) {
+      throw new StoreError('outOfRange', `block ${outcome.number} has more than ${maxLogsPerBlock} logs`);
+    }
+    parent = outcome;
+  }
+}
+
+/** Writes all rows of a block but its postings and its state. */
+export function writeBlock(tables: Tables, outcome: Outcome, put: Put): void {
+  const { number, hash } = outcome;
+  const key = blockKey(number, hash);
+  const hashBytes = fromHex(hash);
+  put(tables.canonical, numberKey(number), hashBytes);
+  tables.numbers.putSync(hashBytes, numberKey(number));
+  put(tables.headers, key, outcome.header);
+  put(tables.blocks, key, outcome.block);
+  put(tables.receipts, key, encodeReceipts(outcome.receipts));
+  const chunks = encodeLogChunks({ hash: hashBytes, timestamp: outcome.timestamp }, outcome.logs, (index) => {
+    const receipt = outcome.receipts[index];
+    if (receipt === undefined)
+      throw new StoreError('conflict', `block ${number} has a log without a receipt`);
+    return receipt.transactionHash;
+  });
+  chunks.forEach((chunk, index) => {
+    put(tables.logs, logChunkKey(number, index), chunk);
+  });
+}
+
+/** Deletes all rows of a block but its postings and its state; returns its logs and how many rows that were. */
+export function deleteBlock(
+  tables: Tables,
+  number: number,
+): { readonly logs: readonly Log[]; readonly rows: number } {
+  const stored = readLogs(tables, number);
+  if (stored === undefined) throw new StoreError('corrupt', `block ${number} has no logs row`);
+  const logs = Array.from({ length: stored.length }, (_, index) => stored.log(index));
+  const chunks = Math.max(1, Math.ceil(logs.length / logsPerChunk));
+  for (let chunk = 0; chunk < chunks; chunk++) tables.logs.removeSync(logChunkKey(number, chunk));
+  const hash = hashAt(tables, number);
+  const key = blockKey(number, hash);
+  for (const table of [tables.headers, tables.blocks, tables.receipts]) table.removeSync(key);
+  tables.numbers.removeSync(fromHex(hash));
+  tables.canonical.removeSync(numberKey(number));
+  return { logs, rows: 5 + chunks };
+}
+
+/** The hash of a block that must be there. */
+export function hashAt(tables: Tables, number: number): Hex {
+  const hash = tables.canonical.getBinary(numberKey(number));
+  if (hash === undefined) throw new StoreError('corrupt', `no canonical hash of block ${number}`);
+  return toHex(hash);
+}

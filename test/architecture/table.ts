@@ -1,0 +1,279 @@
+/** A room: a folder of `src`, or one file of a folder that composes its rooms. */
+export interface Room {
+  readonly holds: string;
+  /** The rooms it imports: each must stand before it in the table, and be imported indeed. */
+  readonly imports: readonly string[];
+}
+
+/**
+ * The layout of `src`, from the ground up. A file belongs to the row with the longest path that begins its own. Imports point to
+ * rows before; this list says to which, and what ARCHITECTURE.md shows is made of it.
+ */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  primitives: { holds: 'hex, quantities, block selectors, budgets, errors', imports: [] },
+  chain: { holds: 'logs, receipts, diffs, outcomes and their codecs', imports: ['primitives'] },
+  telemetry: { holds: 'logger, metrics registry, heartbeats, redaction', imports: [] },
+  config: { holds: 'the one table of options; loading, help and docs from it', imports: [] },
+  source: {
+    holds: 'what upstreams can be asked: interface, errors, clock',
+    imports: ['chain', 'primitives'],
+  },
+  'source/transport': {
+    holds: 'JSON-RPC over HTTP and WebSocket, batches',
+    imports: ['primitives', 'source', 'telemetry'],
+  },
+  'source/pool': {
+    holds: 'upstreams and their health: bans, hedged requests, retries, chain id',
+    imports: ['config', 'primitives', 'source', 'source/transport'],
+  },
+  'source/reads': {
+    holds: 'typed reads of blocks, receipts and state',
+    imports: ['chain', 'primitives', 'source', 'source/pool'],
+  },
+  'source/heads': {
+    holds: 'new heads, and which upstream leads',
+    imports: ['chain', 'primitives', 'source', 'source/pool', 'source/reads'],
+  },
+  'source/flashblocks': {
+    holds: 'several flashblock streams as one sequence',
+    imports: ['primitives', 'source', 'source/transport'],
+  },
+  'source/rpc-source.ts': {
+    holds: 'upstream JSON-RPC as a whole',
+    imports: ['chain', 'primitives', 'source', 'source/heads', 'source/pool', 'source/reads'],
+  },
+  executor: {
+    holds: 'the EVM as TypeScript sees it; the only importer of the addon',
+    imports: ['chain', 'config', 'primitives', 'telemetry'],
+  },
+  store: { holds: 'the store interface, state loader', imports: ['chain', 'primitives'] },
+  'store/memory': { holds: 'a store in memory, for tests', imports: ['chain', 'primitives', 'store'] },
+  'store/lmdb': {
+    holds: 'the embedded store: reader, writer, log index',
+    imports: ['chain', 'primitives', 'store', 'telemetry'],
+  },
+  feed: {
+    holds: 'what the one writer tells the workers, in order; workers that wait for each other',
+    imports: ['chain', 'primitives'],
+  },
+  dev: {
+    holds: 'the chain of `dev`: a client as a child process, its sequencer, its flashblocks',
+    imports: ['config', 'primitives'],
+  },
+  'follow/blocks': {
+    holds: 'blocks that their hash proves',
+    imports: ['chain', 'executor', 'feed', 'primitives', 'source', 'store'],
+  },
+  'follow/rules': {
+    holds: 'the fork rules of a chain, and their proof',
+    imports: ['executor', 'source', 'store', 'telemetry'],
+  },
+  'follow/state': {
+    holds: 'state that the copy does not know: read, proven, pinned',
+    imports: ['chain', 'executor', 'follow/blocks', 'primitives', 'source', 'source/reads', 'store'],
+  },
+  'follow/health': {
+    holds: 'readiness, and whether the store can be written',
+    imports: ['chain', 'config', 'source', 'telemetry'],
+  },
+  preconfirm: {
+    holds: 'flashblocks executed and published',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'feed',
+      'follow/state',
+      'primitives',
+      'source/flashblocks',
+      'telemetry',
+    ],
+  },
+  follow: {
+    holds: 'a copy kept at the head of its chain: loop, moves, anchor, finality',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'feed',
+      'follow/blocks',
+      'follow/health',
+      'follow/rules',
+      'follow/state',
+      'preconfirm',
+      'primitives',
+      'source',
+      'source/heads',
+      'source/pool',
+      'source/rpc-source.ts',
+      'store',
+      'telemetry',
+    ],
+  },
+  'maintenance/import': {
+    holds: 'a chain from files',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'follow/rules',
+      'follow/state',
+      'primitives',
+      'store',
+      'store/lmdb',
+      'telemetry',
+    ],
+  },
+  'maintenance/backfill': {
+    holds: 'history below the anchor',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'follow/blocks',
+      'follow/rules',
+      'maintenance/import',
+      'source',
+      'source/pool',
+      'source/rpc-source.ts',
+      'store',
+      'store/lmdb',
+      'telemetry',
+    ],
+  },
+  'maintenance/verify': {
+    holds: 'a store held against its blocks',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'follow/rules',
+      'maintenance/import',
+      'primitives',
+      'store',
+      'store/lmdb',
+    ],
+  },
+  'maintenance/doctor': {
+    holds: 'what upstreams, streams, store and host can do',
+    imports: [
+      'config',
+      'executor',
+      'follow/rules',
+      'primitives',
+      'source',
+      'source/flashblocks',
+      'source/pool',
+      'source/reads',
+      'source/transport',
+      'store',
+      'store/lmdb',
+      'telemetry',
+    ],
+  },
+  head: {
+    holds: 'snapshots by selector, pre-confirmed blocks on top of the head',
+    imports: ['chain', 'executor', 'feed', 'primitives', 'store'],
+  },
+  methods: {
+    holds: 'JSON-RPC methods, one a file, in rooms by kind',
+    imports: ['executor', 'head', 'primitives', 'store'],
+  },
+  subscriptions: {
+    holds: 'what subscribers are told, event by event',
+    imports: ['chain', 'config', 'feed', 'head', 'methods', 'primitives', 'store'],
+  },
+  'rpc/limits': { holds: 'what clients may hold and from where; heaps given back', imports: ['telemetry'] },
+  'rpc/dispatch': {
+    holds: 'requests and batches: framing, calls, the one mapping from errors to codes',
+    imports: ['head', 'methods', 'primitives', 'telemetry'],
+  },
+  'rpc/ws': {
+    holds: 'WebSocket connections',
+    imports: ['config', 'primitives', 'rpc/dispatch', 'rpc/limits', 'subscriptions'],
+  },
+  'rpc/http': {
+    holds: 'HTTP: plain requests straight off the socket, all else by node:http',
+    imports: ['head', 'primitives', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
+  },
+  'rpc/admin': {
+    holds: 'the listener for operators: health, metrics',
+    imports: ['chain', 'config', 'primitives', 'rpc/limits'],
+  },
+  serving: {
+    holds: 'worker threads that serve: the worker, its handle on the main thread, messages, remote state',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'feed',
+      'head',
+      'methods',
+      'primitives',
+      'rpc/dispatch',
+      'rpc/http',
+      'rpc/limits',
+      'rpc/ws',
+      'store',
+      'store/lmdb',
+      'subscriptions',
+      'telemetry',
+    ],
+  },
+  node: {
+    holds: 'composition: start, stop',
+    imports: [
+      'config',
+      'executor',
+      'feed',
+      'follow',
+      'follow/health',
+      'primitives',
+      'rpc/admin',
+      'rpc/limits',
+      'serving',
+      'store',
+      'store/lmdb',
+      'telemetry',
+    ],
+  },
+  cli: {
+    holds: 'commands, progress',
+    imports: [
+      'config',
+      'dev',
+      'maintenance/backfill',
+      'maintenance/doctor',
+      'maintenance/import',
+      'maintenance/verify',
+      'node',
+      'telemetry',
+    ],
+  },
+};
+
+/** The longest file that needs no second thought about its shape. */
+export const MAX_LINES = 400;
+
+/** The most source files of one folder, its tests and rooms not counted. */
+export const MAX_FILES = 15;
+
+/** Test suites, and the other suites whose parts they use; all may use `test/support`, which uses none. */
+export const SUITES: Readonly<Record<string, readonly string[]>> = {
+  architecture: [],
+  attacks: [],
+  conformance: [],
+  crash: [],
+  differential: [],
+  e2e: [],
+  following: [],
+  front: [],
+  fuzz: [],
+  replica: ['differential'],
+  preconfirmed: ['differential', 'replica'],
+  scale: [],
+  scenarios: [],
+  source: [],
+  subscriptions: ['preconfirmed'],
+  soak: ['preconfirmed', 'subscriptions'],
+};

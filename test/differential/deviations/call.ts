@@ -1,0 +1,145 @@
+import type { Call } from '../../support/servers/rpc-client.ts';
+import { type Chain, callContext } from '../context.ts';
+import { asFields, type Fields, holds, paramsOf, withParam } from '../request-shape.ts';
+import { type Deviation, errorOf, refuses, wordsOf } from './deviation.ts';
+
+const contradictions: readonly string[] = ['fee styles', 'chain id', 'override'];
+
+/** Pairs of what geth and revm find first when an instruction fails for two reasons; the effect is the same. */
+const haltOrder: readonly (readonly [geth: string, ours: string])[] = [
+  ['stack', 'out of gas'],
+  ['out of gas', 'precompile'],
+  ['out of gas', 'return data'],
+];
+
+const maxWord = `0x${'f'.repeat(64)}`;
+const overrideNames = new Set(['balance', 'nonce', 'code', 'state', 'stateDiff']);
+const blockOverrideNames = new Set(
+  'number difficulty time gasLimit feeRecipient prevRandao baseFeePerGas blobBaseFee'.split(' '),
+);
+
+function hasUnknownOverride(request: Call): boolean {
+  const [, , accounts, block] = paramsOf(request);
+  const strange = (fields: Fields | undefined, names: ReadonlySet<string>): boolean =>
+    Object.keys(fields ?? {}).some((name) => !names.has(name));
+  return (
+    strange(asFields(block), blockOverrideNames) ||
+    Object.values(asFields(accounts) ?? {}).some((account) => strange(asFields(account), overrideNames))
+  );
+}
+
+const quantity = /^0x(0|[1-9a-f][0-9a-f]{0,63})$/i;
+const uint64 = /^0x(0|[1-9a-f][0-9a-f]{0,15})$/i;
+const bytes = /^0x([0-9a-f]{2})*$/i;
+const word = /^0x[0-9a-f]{64}$/i;
+const isText = (value: unknown, form: RegExp): boolean => typeof value === 'string' && form.test(value);
+const accessEntry: Readonly<Record<string, RegExp>> = { address: bytes };
+const authorization: Readonly<Record<string, RegExp>> = {
+  ...{ chainId: quantity, address: bytes, nonce: uint64, yParity: uint64, r: quantity, s: quantity },
+};
+
+/** Whether it is a list with something in it that both servers can read: a broken one is refused at any block. */
+function isListOf(list: unknown, shape: Readonly<Record<string, RegExp>>): boolean {
+  if (!Array.isArray(list) || list.length === 0) return false;
+  return list.every((entry: unknown) => {
+    const fields = asFields(entry);
+    // An entry of an access list without its keys is broken, too.
+    const keys = shape === accessEntry ? fields?.['storageKeys'] : [];
+    const isRead = Object.entries(shape).every(([name, form]) => isText(fields?.[name], form));
+    return isRead && Array.isArray(keys) && keys.every((key) => isText(key, word));
+  });
+}
+
+/** Whether any code of the request may write storage, which is priced by the fork. */
+function mayWrite(request: Call): boolean {
+  return holds(request, (key, value) => key === 'code' && typeof value === 'string' && value.includes('55'));
+}
+
+/** Deviations of eth_call. */
+export const callDeviations = (chain: Chain): readonly Deviation[] => [
+  {
+    id: 'early-list',
+    means: (request) => {
+      const transaction = asFields(paramsOf(request)[0]);
+      if (request.method !== 'eth_call' || transaction === undefined) return undefined;
+      const { isBerlin, isPrague } = callContext(request, chain);
+      // A creation with authorizations is refused at any block.
+      const creates = transaction['to'] == null;
+      const early = [
+        ...(isListOf(transaction['accessList'], accessEntry) && !isBerlin ? ['accessList'] : []),
+        ...(isListOf(transaction['authorizationList'], authorization) && !isPrague && !creates
+          ? ['authorizationList']
+          : []),
+      ];
+      if (early.length === 0) return undefined;
+      const rest = Object.entries(transaction).filter(([name]) => !early.includes(name));
+      return { call: withParam(request, 0, Object.fromEntries(rest)) };
+    },
+  },
+  {
+    id: 'revert',
+    contractOnly: true,
+    allows: ({ geth, ours }) => {
+      const [theirs, own] = [errorOf(geth), errorOf(ours)];
+      if (theirs?.code !== 3 || own?.code !== -32000) return false;
+      return own.message === 'execution reverted' && own.data === theirs.data;
+    },
+  },
+  {
+    id: 'to-required',
+    contractOnly: true,
+    allows: ({ request, ours }) =>
+      request.method === 'eth_call' &&
+      refuses(ours) &&
+      (asFields(paramsOf(request)[0])?.['to'] ?? null) === null,
+  },
+  {
+    id: 'contradiction',
+    allows: ({ geth, ours }) =>
+      refuses(ours) &&
+      (contradictions.includes(errorOf(geth)?.kind ?? '') ||
+        // We look at all of the request before we look for its block.
+        (errorOf(geth)?.kind === 'block not found' && contradictions.includes(wordsOf(ours)))),
+  },
+  {
+    id: 'data-and-input',
+    allows: ({ request, ours }) => {
+      const call = asFields(paramsOf(request)[0]);
+      return (
+        refuses(ours) && call?.['data'] != null && call['input'] != null && call['data'] !== call['input']
+      );
+    },
+  },
+  {
+    id: 'unknown-override',
+    allows: ({ request, ours }) =>
+      request.method === 'eth_call' && refuses(ours) && hasUnknownOverride(request),
+  },
+  {
+    id: 'halt-order',
+    allows: ({ geth, ours }) => {
+      const [theirs, own] = [errorOf(geth), errorOf(ours)];
+      if (theirs?.code !== -32000 || own?.code !== -32000) return false;
+      return haltOrder.some(([first, second]) => theirs.kind === first && own.kind === second);
+    },
+  },
+  {
+    id: 'balance-overflow',
+    allows: ({ request, ours }) =>
+      errorOf(ours)?.kind === 'funds' &&
+      holds(request, (key, value) => key === 'balance' && value === maxWord),
+  },
+  {
+    id: 'constantinople',
+    allows: ({ request, geth, ours }) =>
+      request.method === 'eth_call' &&
+      callContext(request, chain).isConstantinople &&
+      mayWrite(request) &&
+      [geth, ours].every((answer) => 'result' in answer || errorOf(answer)?.code === -32000) &&
+      ('result' in ours || errorOf(ours)?.kind === 'out of gas' || errorOf(geth)?.kind === 'out of gas'),
+  },
+  {
+    id: 'geth-crash',
+    allows: ({ geth, ours }) => errorOf(geth)?.kind === 'crash' && errorOf(ours)?.code !== -32603,
+  },
+];

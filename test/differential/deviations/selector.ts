@@ -1,0 +1,85 @@
+import { asFields, blockIndex, type Fields, holds, paramsOf, withParam } from '../request-shape.ts';
+import { type Deviation, errorOf, isEmptyList, type Meaning, refuses } from './deviation.ts';
+
+const isPending = (selector: unknown): boolean =>
+  selector === 'pending' || asFields(selector)?.['blockNumber'] === 'pending';
+
+function pendingLogs(filter: Fields): Meaning | undefined {
+  const [from, to] = [filter['fromBlock'], filter['toBlock']];
+  if (from === 'pending' && to === 'pending') return { answer: { result: [] } };
+  if (to !== 'pending') return undefined;
+  return { call: { method: 'eth_getLogs', params: [{ ...filter, toBlock: 'latest' }] } };
+}
+
+/** Deviations in how a block, and any parameter, is written. */
+export const selectorDeviations: readonly Deviation[] = [
+  {
+    id: 'block-omitted',
+    means: (request) => {
+      const at = blockIndex(request.method);
+      if (!['eth_getStorageAt', 'eth_getTransactionCount'].includes(request.method)) return undefined;
+      return paramsOf(request).length === at ? { call: withParam(request, at, 'latest') } : undefined;
+    },
+  },
+  {
+    id: 'block-null',
+    means: (request) => {
+      const at = blockIndex(request.method);
+      const params = paramsOf(request);
+      const isNull = at > 0 && params.length > at && params[at] === null;
+      return isNull ? { call: withParam(request, at, 'latest') } : undefined;
+    },
+    allows: ({ request, ours }) => paramsOf(request)[blockIndex(request.method)] === null && refuses(ours),
+  },
+  {
+    id: 'pending',
+    means: (request) => {
+      const params = paramsOf(request);
+      if (request.method === 'eth_getLogs') {
+        const filter = asFields(params[0]);
+        // With more parameters than the method has, both refuse.
+        const isPlain = params.length === 1 && filter !== undefined && filter['blockHash'] == null;
+        return isPlain ? pendingLogs(filter) : undefined;
+      }
+      const at = blockIndex(request.method);
+      if (!isPending(params[at])) return undefined;
+      if (request.method === 'eth_getBlockReceipts' && params.length === 1)
+        return { answer: { result: null } };
+      return { call: withParam(request, at, 'latest') };
+    },
+    // From `pending` to something older is empty or reversed, as one looks at it.
+    allows: ({ request, geth, ours }) =>
+      request.method === 'eth_getLogs' &&
+      errorOf(geth)?.kind === 'pending logs' &&
+      (refuses(ours) || isEmptyList(ours)),
+  },
+  {
+    id: 'unknown-block',
+    allows: ({ geth, ours }) =>
+      errorOf(geth)?.kind === 'block not found' &&
+      errorOf(ours)?.code === -32001 &&
+      errorOf(ours)?.message.startsWith('block not found: ') === true,
+  },
+  {
+    id: 'selector-object',
+    allows: ({ geth, ours }) => errorOf(geth)?.kind === 'no block' && refuses(ours),
+  },
+  {
+    id: 'storage-key',
+    allows: ({ request, geth, ours }) =>
+      request.method === 'eth_getStorageAt' &&
+      refuses(ours) &&
+      ['storage key', 'block not found'].includes(errorOf(geth)?.kind ?? ''),
+  },
+  {
+    id: 'lax-hex',
+    allows: ({ request, ours }) =>
+      refuses(ours) &&
+      (holds(request, (_, value) => value === '' || (typeof value === 'string' && value.startsWith('0X'))) ||
+        (request.method === 'eth_getStorageAt' && !String(paramsOf(request)[1]).startsWith('0x'))),
+  },
+  {
+    id: 'null-object',
+    allows: ({ request, ours }) => refuses(ours) && holds(request, (_, value) => value === null),
+  },
+];

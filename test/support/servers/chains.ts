@@ -1,0 +1,241 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Hex, keccak256 } from 'viem';
+import type { ChainTraits } from '../workload/draft.ts';
+import { devChainId, owner } from '../workload/token.ts';
+import type { NonceReader, WorkloadBlock } from '../workload/workload.ts';
+import { startAnvil } from './anvil.ts';
+import { boundTo, orReport, quiet } from './geth.ts';
+import { opChainId, opFunder } from './op-genesis.ts';
+import { startOpGeth } from './op-geth.ts';
+import { OpSequencer } from './op-sequencer.ts';
+import { gethBinary } from './paths.ts';
+import { runToEnd, start, tempDir, until } from './process.ts';
+import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
+
+/** A chain that a workload runs on, as an ordinary upstream serves it: recent state, no debug methods. */
+export interface WorkloadChain extends AsyncDisposable {
+  readonly name: ChainName;
+  readonly url: string;
+  readonly ws: string;
+  readonly traits: ChainTraits;
+  readonly readNonces: NonceReader;
+  /** Puts these into a block, or into several if the chain likes; done when they are mined. */
+  mine(block: WorkloadBlock): Promise<void>;
+  /** A genesis file that has the rules of this chain. */
+  readonly rulesFile: string;
+  /** What our node must be told to follow it. */
+  readonly serveOptions?: readonly string[];
+  /**
+   * Puts other blocks in the place of the last `depth`, and one more on top. `next` is asked for what goes into each.
+   * Only where the test decides what is canonical.
+   */
+  reorg?(depth: number, next: () => Promise<WorkloadBlock>): Promise<void>;
+}
+
+export const chainNames = ['geth', 'anvil', 'op-geth'] as const;
+export type ChainName = (typeof chainNames)[number];
+
+const noncesFrom =
+  (url: string, block: () => unknown = () => 'latest'): NonceReader =>
+  async (addresses) => {
+    const at = block();
+    const answers = await sendBatch(
+      url,
+      addresses.map((address) => ({ method: 'eth_getTransactionCount', params: [address, at] })),
+    );
+    return answers.map((answer) => {
+      if ('error' in answer) throw new Error(`no nonce: ${answer.error.message}`);
+      return Number(answer.result);
+    });
+  };
+
+/** What a server takes in one body; anvil refuses more than 2 MiB. A transaction with its blobs may be a megabyte. */
+const MAX_BATCH_CHARS = 1_000_000;
+
+async function submit(url: string, transactions: readonly Hex[]): Promise<readonly Hex[]> {
+  const batches: Call[][] = [];
+  let room = 0;
+  for (const raw of transactions) {
+    if (raw.length > room) {
+      batches.push([]);
+      room = MAX_BATCH_CHARS;
+    }
+    batches.at(-1)?.push({ method: 'eth_sendRawTransaction', params: [raw] });
+    room -= raw.length;
+  }
+  const answers: Answer[] = [];
+  // One after another: nonces count.
+  for (const batch of batches) answers.push(...(await sendBatch(url, batch)));
+  return answers.map((answer, at) => {
+    if ('error' in answer)
+      throw new Error(`${answer.error.message}: ${transactions[at]?.slice(0, 400)}`, {
+        cause: answer.error,
+      });
+    return answer.result as Hex;
+  });
+}
+
+async function waitMined(url: string, hashes: readonly Hex[]): Promise<void> {
+  let waiting = hashes;
+  await until(`${hashes.length} transactions to be mined`, async () => {
+    if (waiting.length === 0) return true;
+    const answers = await sendBatch(
+      url,
+      waiting.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+    );
+    waiting = waiting.filter((_, at) => {
+      const answer = answers[at];
+      return answer === undefined || 'error' in answer || answer.result === null;
+    });
+    return waiting.length === 0 ? true : undefined;
+  });
+}
+
+async function startGethChain(): Promise<WorkloadChain> {
+  const dir = await tempDir('geth-chain');
+  const running = start(gethBinary(), [
+    ...['--dev', '--datadir', dir.path],
+    ...quiet,
+    ...['--http', '--http.addr', '127.0.0.1', '--http.port', '0', '--http.api', 'eth,net,web3'],
+    ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', '0', '--ws.api', 'eth,net,web3'],
+  ]);
+  const url = await orReport(running, boundTo(running, false));
+  const ws = await orReport(
+    running,
+    until(
+      "geth's websocket port",
+      () => /WebSocket enabled\s+url=(ws:\S+:[1-9]\d*)/.exec(running.output())?.[1],
+    ),
+  );
+  await until('geth --dev to answer', () => request(url, 'eth_blockNumber').catch(() => undefined));
+  const rulesFile = join(dir.path, 'rules.json');
+  const dumped = await runToEnd(gethBinary(), ['--dev', 'dumpgenesis']);
+  await writeFile(rulesFile, dumped.split('\n').find((line) => line.startsWith('{')) ?? '');
+  return {
+    name: 'geth',
+    url,
+    ws,
+    rulesFile,
+    traits: {
+      ...{ chainId: devChainId, funder: owner },
+      ...{ blobs: true, requests: true, deposits: false, unprotected: false },
+    },
+    readNonces: noncesFrom(url),
+    mine: async ({ transactions }) => waitMined(url, await submit(url, transactions)),
+    async [Symbol.asyncDispose]() {
+      await running.stop();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Also what a call gets that names no limit: our own cap, so that GAS reads the same. */
+const anvilGasLimit = 50_000_000;
+
+/** Anvil has no genesis file to give; these are the rules it was started with. */
+const anvilRules = {
+  config: {
+    chainId: 31337,
+    ...Object.fromEntries(
+      'homestead eip150 eip155 eip158 byzantium constantinople petersburg istanbul muirGlacier berlin london'
+        .split(' ')
+        .map((fork) => [`${fork}Block`, 0]),
+    ),
+    ...{ terminalTotalDifficulty: 0, shanghaiTime: 0, cancunTime: 0, pragueTime: 0 },
+    blobSchedule: {
+      cancun: { target: 3, max: 6, baseFeeUpdateFraction: 3338477 },
+      prague: { target: 6, max: 9, baseFeeUpdateFraction: 5007716 },
+    },
+  },
+  ...{ difficulty: '0x0', gasLimit: `0x${anvilGasLimit.toString(16)}`, alloc: {} },
+};
+
+async function startAnvilChain(): Promise<WorkloadChain> {
+  const dir = await tempDir('anvil-chain');
+  const rulesFile = join(dir.path, 'rules.json');
+  await writeFile(rulesFile, JSON.stringify(anvilRules));
+  const anvil = await startAnvil([
+    '--no-mining',
+    '--hardfork',
+    'prague',
+    '--order',
+    'fifo',
+    '--gas-limit',
+    String(anvilGasLimit),
+  ]);
+  const { url } = anvil;
+  return {
+    name: 'anvil',
+    url,
+    ws: url.replace('http', 'ws'),
+    rulesFile,
+    // With blobs in a block, the transactions root in its header counts their sidecars in.
+    serveOptions: ['--odd-transactions-roots'],
+    traits: {
+      ...{ chainId: 31337, funder: opFunder },
+      ...{ blobs: true, requests: true, deposits: false, unprotected: false },
+    },
+    readNonces: noncesFrom(url),
+    async mine({ transactions }) {
+      const hashes = await submit(url, transactions);
+      await request(url, 'evm_mine');
+      await waitMined(url, hashes);
+    },
+    async [Symbol.asyncDispose]() {
+      await anvil.stop();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startOpGethChain(): Promise<WorkloadChain> {
+  const node = await startOpGeth();
+  const sequencer = await OpSequencer.on(node);
+  const { url } = node;
+  // While a branch grows, its tip is not what the node calls latest.
+  let tip: unknown = 'latest';
+  const check = async (hash: Hex, { transactions }: WorkloadBlock): Promise<void> => {
+    const mined = await request<{ transactions: readonly Hex[] }>(url, 'eth_getBlockByHash', [hash, false]);
+    const lost = transactions.find((raw) => !mined.transactions.includes(keccak256(raw)));
+    if (lost !== undefined) throw new Error(`left out: ${lost.slice(0, 400)}`);
+  };
+  return {
+    name: 'op-geth',
+    url,
+    ws: node.ws,
+    rulesFile: node.genesisFile,
+    traits: {
+      ...{ chainId: opChainId, funder: opFunder },
+      ...{ blobs: false, requests: false, deposits: true, unprotected: true },
+    },
+    readNonces: noncesFrom(url, () => tip),
+    async mine(block) {
+      const { number, hash } = await sequencer.seal(block);
+      if (number % 4 === 0) await sequencer.setSafe(Math.max(0, number - 8));
+      if (number % 8 === 0) await sequencer.setFinalized(Math.max(0, number - 40));
+      await check(hash, block);
+    },
+    async reorg(depth, next) {
+      try {
+        await sequencer.reorg(depth, (_, parent) => {
+          tip = { blockHash: parent.hash };
+          return next();
+        });
+      } finally {
+        tip = 'latest';
+      }
+    },
+    [Symbol.asyncDispose]: node.stop,
+  };
+}
+
+const starters: Readonly<Record<ChainName, () => Promise<WorkloadChain>>> = {
+  geth: startGethChain,
+  anvil: startAnvilChain,
+  'op-geth': startOpGethChain,
+};
+
+export function startChain(name: ChainName): Promise<WorkloadChain> {
+  return starters[name]();
+}
