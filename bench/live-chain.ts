@@ -1,7 +1,7 @@
 import { type Abi, encodeFunctionData, getContractAddress, type Hex, keccak256, toHex } from 'viem';
 import { opChainId, opFunder } from '../test/support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../test/support/servers/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../test/support/servers/op-sequencer.ts';
+import { OpSequencer, type SequencedBlock } from '../test/support/servers/op-sequencer.ts';
 import { compileSolidity } from '../test/support/workload/solidity.ts';
 import { tokenSource } from '../test/support/workload/token.ts';
 
@@ -40,7 +40,7 @@ export class BusyChain implements AsyncDisposable {
     }
   }
 
-  get head(): BlockRef {
+  get head(): SequencedBlock {
     return this.sequencer.head;
   }
 

@@ -6,7 +6,7 @@ import { FLASHBLOCK_MS } from '../../test/support/flashblocks/producer.ts';
 import { type FlashblockServer, startFlashblockServer } from '../../test/support/flashblocks/server.ts';
 import { opChainId, opFunder } from '../../test/support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../../test/support/servers/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../../test/support/servers/op-sequencer.ts';
+import { OpSequencer, type SequencedBlock } from '../../test/support/servers/op-sequencer.ts';
 import { type FollowingNode, follow, untilHead } from '../../test/support/servers/our-node.ts';
 import { tempDir, until } from '../../test/support/servers/process.ts';
 import { compileSolidity } from '../../test/support/workload/solidity.ts';
@@ -40,7 +40,7 @@ const patient = [
 
 /** A block whose flashblocks are ready to be published. */
 export interface ReadyBlock {
-  readonly ref: BlockRef;
+  readonly ref: SequencedBlock;
   readonly flashblocks: readonly BuiltFlashblock[];
 }
 
@@ -50,7 +50,7 @@ export interface ReplayEvents {
   /** `at`: when the stream began to write it. */
   published?(flashblock: BuiltFlashblock, at: number): void | Promise<void>;
   /** `at`: when the upstream had the block as its head. */
-  sealed?(ref: BlockRef, at: number): void | Promise<void>;
+  sealed?(ref: SequencedBlock, at: number): void | Promise<void>;
 }
 
 /**
@@ -68,10 +68,10 @@ export class FlashblockChain implements AsyncDisposable {
   readonly #server: FlashblockServer;
   readonly #resources: AsyncDisposableStack;
   /** What the next block is built on. */
-  #tip: BlockRef;
+  #tip: SequencedBlock;
   #nonce: number;
   #ours: FollowingNode | undefined;
-  #unsealed: BlockRef | undefined;
+  #unsealed: SequencedBlock | undefined;
   #publishedAt = 0;
 
   private constructor(

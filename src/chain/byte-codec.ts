@@ -1,6 +1,6 @@
 /** Stored bytes that do not decode: damage or a foreign format, never a caller's mistake. */
-export class DecodeError extends Error {
-  override readonly name = 'DecodeError';
+export class CodecError extends Error {
+  override readonly name = 'CodecError';
 }
 
 /** Grows a buffer; varints are LEB128 of non-negative safe integers. */
@@ -64,7 +64,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what `ByteWriter` wrote; anything else is a `DecodeError`, never a wrong length or a huge allocation. */
+/** Reads what `ByteWriter` wrote; anything else is a `CodecError`, never a wrong length or a huge allocation. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
   #offset: number;
@@ -84,7 +84,7 @@ export class ByteReader {
 
   byte(): number {
     const value = this.#bytes[this.#offset];
-    if (value === undefined) throw new DecodeError('unexpected end of bytes');
+    if (value === undefined) throw new CodecError('unexpected end of bytes');
     this.#offset++;
     return value;
   }
@@ -95,30 +95,30 @@ export class ByteReader {
     for (;;) {
       const byte = this.byte();
       value += (byte & 0x7f) * scale;
-      if (value > Number.MAX_SAFE_INTEGER) throw new DecodeError('varint too large');
+      if (value > Number.MAX_SAFE_INTEGER) throw new CodecError('varint too large');
       if (byte < 0x80) return value;
       scale *= 128;
-      if (scale > Number.MAX_SAFE_INTEGER) throw new DecodeError('varint too long');
+      if (scale > Number.MAX_SAFE_INTEGER) throw new CodecError('varint too long');
     }
   }
 
   /** A varint that counts items of at least `itemSize` bytes each, so that damage cannot ask for much memory. */
   count(itemSize: number): number {
     const value = this.varint();
-    if (value * itemSize > this.remaining) throw new DecodeError('count exceeds the bytes that follow');
+    if (value * itemSize > this.remaining) throw new CodecError('count exceeds the bytes that follow');
     return value;
   }
 
   bigint(): bigint {
     const length = this.count(1);
-    if (length > 32) throw new DecodeError('integer wider than 256 bits');
+    if (length > 32) throw new CodecError('integer wider than 256 bits');
     if (length === 0) return 0n;
     return BigInt(`0x${Buffer.from(this.raw(length)).toString('hex')}`);
   }
 
   /** A view, not a copy. */
   raw(length: number): Uint8Array {
-    if (length > this.remaining) throw new DecodeError('unexpected end of bytes');
+    if (length > this.remaining) throw new CodecError('unexpected end of bytes');
     const start = this.#offset;
     this.#offset += length;
     return this.#bytes.subarray(start, this.#offset);
@@ -126,6 +126,6 @@ export class ByteReader {
 
   /** Fails unless every byte was read. */
   end(): void {
-    if (this.remaining !== 0) throw new DecodeError(`${this.remaining} bytes left over`);
+    if (this.remaining !== 0) throw new CodecError(`${this.remaining} bytes left over`);
   }
 }

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, DecodeError } from './byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from './byte-codec.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -134,7 +134,7 @@ export class LogChunk implements LogChunkHead {
     this.logCount = input.varint();
     this.length = input.count(5);
     if (this.length > this.logCount || this.length > logsPerChunk)
-      throw new DecodeError('too many logs in a chunk');
+      throw new CodecError('too many logs in a chunk');
     this.#addresses = readFixedList(input, 20);
     this.#topics = readFixedList(input, 32);
     this.#shortTopics = readFixedList(input, 20);
@@ -143,7 +143,7 @@ export class LogChunk implements LogChunkHead {
     this.#transactionHashes = input.offset;
     input.raw(transactions * 32);
     this.#endWidth = input.byte();
-    if (this.#endWidth !== 2 && this.#endWidth !== 4) throw new DecodeError('bad width of log offsets');
+    if (this.#endWidth !== 2 && this.#endWidth !== 4) throw new CodecError('bad width of log offsets');
     this.#ends = input.offset;
     input.raw(this.length * this.#endWidth);
     this.#bodies = input.offset;
@@ -154,10 +154,10 @@ export class LogChunk implements LogChunkHead {
     const input = this.#body(index);
     const flags = input.byte();
     const transactionIndex = this.#transactions[input.varint()];
-    if (transactionIndex === undefined) throw new DecodeError('log of an unknown transaction');
+    if (transactionIndex === undefined) throw new CodecError('log of an unknown transaction');
     const address = this.#item(this.#addresses, input.varint());
     const topicCount = flags & topicCountMask;
-    if (topicCount > maxTopics) throw new DecodeError('too many topics');
+    if (topicCount > maxTopics) throw new CodecError('too many topics');
     const topics: Uint8Array[] = [];
     for (let left = topicCount; left > 0; left--) topics.push(this.#topic(input.varint()));
     const stored = input.raw(input.remaining);
@@ -182,7 +182,7 @@ export class LogChunk implements LogChunkHead {
       throw new RangeError(`no log ${index} in a chunk of ${this.length}`);
     const start = this.#bodies + (index === 0 ? 0 : this.#end(index - 1));
     const end = this.#bodies + this.#end(index);
-    if (start > end || end > this.#bytes.length) throw new DecodeError('bad log offsets');
+    if (start > end || end > this.#bytes.length) throw new CodecError('bad log offsets');
     return new ByteReader(this.#bytes.subarray(start, end));
   }
 
@@ -200,7 +200,7 @@ export class LogChunk implements LogChunkHead {
   }
 
   #item(list: FixedList, slot: number): Uint8Array {
-    if (slot >= list.count) throw new DecodeError('dictionary entry out of range');
+    if (slot >= list.count) throw new CodecError('dictionary entry out of range');
     const start = list.start + slot * list.size;
     return this.#bytes.subarray(start, start + list.size);
   }
@@ -271,9 +271,9 @@ function restoreWords(stored: Uint8Array): Uint8Array {
   let words = 0;
   for (let at = 0; at < stored.length; words++) {
     const length = stored[at] ?? 0;
-    if (length > 32) throw new DecodeError('bad word length in log data');
+    if (length > 32) throw new CodecError('bad word length in log data');
     at += 1 + length;
-    if (at > stored.length) throw new DecodeError('unexpected end of log data');
+    if (at > stored.length) throw new CodecError('unexpected end of log data');
   }
   const data = new Uint8Array(words * 32);
   let end = 32;

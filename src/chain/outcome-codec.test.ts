@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { toHex } from '../primitives/hex.ts';
-import { DecodeError } from './byte-codec.ts';
+import { CodecError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
 import type { Log } from './log.ts';
 import type { Outcome } from './outcome.ts';
@@ -181,7 +181,7 @@ function expectValueOrDecodeError(decode: (bytes: Uint8Array) => object, input: 
   try {
     expect(typeof decode(input)).toBe('object');
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
+    if (!(error instanceof CodecError)) throw error;
   }
 }
 
@@ -216,7 +216,7 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
     const spoiled = Buffer.from(whole).fill(0xff, at, at + read.diffBytes.length);
     const broken = decodeOutcome(spoiled);
     expect(broken.hash).toBe(read.hash);
-    expect(() => broken.diff).toThrow(DecodeError);
+    expect(() => broken.diff).toThrow(CodecError);
   });
 
   it('reads bytes that lie inside a larger buffer', () => {
@@ -231,7 +231,7 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it('gives a value or a DecodeError for any bytes', () => {
+  it('gives a value or a CodecError for any bytes', () => {
     fc.assert(
       fc.property(damaged(outcome.map(encodeOutcome)), (input) => expectValueOrDecodeError(readAll, input)),
       { seed, numRuns: 2000 },
@@ -253,9 +253,9 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
       Buffer.concat([head, encode((out) => out.bytes(noDiff)), Buffer.alloc(4), largest]),
     ];
     const before = process.memoryUsage();
-    for (const input of inputs) expect(() => readAll(input)).toThrow(DecodeError);
+    for (const input of inputs) expect(() => readAll(input)).toThrow(CodecError);
     for (let lists = 0; lists < 4; lists++) {
-      expect(() => decodeDiff(Buffer.concat([Buffer.alloc(4 * lists), largest]))).toThrow(DecodeError);
+      expect(() => decodeDiff(Buffer.concat([Buffer.alloc(4 * lists), largest]))).toThrow(CodecError);
     }
     const after = process.memoryUsage();
     expect(after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers).toBeLessThan(2 ** 25);

@@ -1,5 +1,5 @@
 import { toHex } from '../primitives/hex.ts';
-import { DecodeError } from './byte-codec.ts';
+import { CodecError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
 import type { Log } from './log.ts';
 import type { EncodedOutcome } from './outcome.ts';
@@ -27,7 +27,7 @@ class NativeReader {
 
   raw(length: number): Uint8Array {
     const end = this.#offset + length;
-    if (end > this.#bytes.length) throw new DecodeError('unexpected end of bytes');
+    if (end > this.#bytes.length) throw new CodecError('unexpected end of bytes');
     const part = this.#bytes.subarray(this.#offset, end);
     this.#offset = end;
     return part;
@@ -43,7 +43,7 @@ class NativeReader {
 
   u64(): number {
     const value = this.#view.getBigUint64(this.#advance(8), true);
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new DecodeError('number too large');
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new CodecError('number too large');
     return Number(value);
   }
 
@@ -53,7 +53,7 @@ class NativeReader {
 
   quantity(): bigint {
     const bytes = this.bytes();
-    if (bytes.length > 32) throw new DecodeError('integer wider than 256 bits');
+    if (bytes.length > 32) throw new CodecError('integer wider than 256 bits');
     return bytes.length === 0 ? 0n : BigInt(toHex(bytes));
   }
 
@@ -71,12 +71,12 @@ class NativeReader {
 
   end(): void {
     const left = this.#bytes.length - this.#offset;
-    if (left !== 0) throw new DecodeError(`${left} bytes left over`);
+    if (left !== 0) throw new CodecError(`${left} bytes left over`);
   }
 
   #advance(length: number): number {
     const at = this.#offset;
-    if (at + length > this.#bytes.length) throw new DecodeError('unexpected end of bytes');
+    if (at + length > this.#bytes.length) throw new CodecError('unexpected end of bytes');
     this.#offset = at + length;
     return at;
   }
@@ -175,7 +175,7 @@ function readReceipt(input: NativeReader): Receipt {
 function readExtraName(input: NativeReader): ReceiptExtra {
   const tag = input.u8();
   const name = EXTRA_NAMES.get(tag);
-  if (name === undefined) throw new DecodeError(`unknown receipt field ${tag}`);
+  if (name === undefined) throw new CodecError(`unknown receipt field ${tag}`);
   return name;
 }
 

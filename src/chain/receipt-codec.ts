@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, DecodeError } from './byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from './byte-codec.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
 
 const hasTo = 1;
@@ -83,7 +83,7 @@ function readReceipt(input: ByteReader, before: number): Receipt {
   const status = (flags & hasStatus) === 0 ? undefined : (flags & statusIsOne) === 0 ? 0 : 1;
   const gasUsed = input.varint();
   const cumulativeGasUsed = (flags & hasCumulative) === 0 ? before + gasUsed : input.varint();
-  if (!Number.isSafeInteger(cumulativeGasUsed)) throw new DecodeError('cumulative gas too large');
+  if (!Number.isSafeInteger(cumulativeGasUsed)) throw new CodecError('cumulative gas too large');
   const effectiveGasPrice = input.bigint();
   const bloom = (flags & bloomIsRaw) === 0 ? readBits(input) : input.raw(bloomBytes);
   const logCount = input.varint();
@@ -118,7 +118,7 @@ function readExtras(input: ByteReader): [ReceiptExtra, bigint][] {
   for (let left = input.count(2); left > 0; left--) {
     const tag = input.byte();
     const name = extraByTag.get(tag);
-    if (name === undefined) throw new DecodeError(`unknown receipt field ${tag}`);
+    if (name === undefined) throw new CodecError(`unknown receipt field ${tag}`);
     extras.push([name, input.bigint()]);
   }
   return extras;
@@ -158,7 +158,7 @@ function readBits(input: ByteReader): Uint8Array {
   let bit = 0;
   for (let left = input.count(1); left > 0; left--) {
     bit += input.varint();
-    if (bit >= bloomBytes * 8) throw new DecodeError('bloom bit out of range');
+    if (bit >= bloomBytes * 8) throw new CodecError('bloom bit out of range');
     bloom[bit >> 3] = (bloom[bit >> 3] ?? 0) | (1 << (bit & 7));
   }
   return bloom;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ByteReader, ByteWriter, DecodeError } from './byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from './byte-codec.ts';
 import type { Log } from './log.ts';
 import { encodeLogChunks, LogChunk, logsPerChunk } from './log-codec.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
@@ -66,12 +66,12 @@ function damaged(valid: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   );
 }
 
-/** A decoder gives a value or a `DecodeError` whatever it is fed. */
+/** A decoder gives a value or a `CodecError` whatever it is fed. */
 function expectTyped(decode: () => void): void {
   try {
     decode();
   } catch (error) {
-    expect(error).toBeInstanceOf(DecodeError);
+    expect(error).toBeInstanceOf(CodecError);
   }
 }
 

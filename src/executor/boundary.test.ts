@@ -9,7 +9,7 @@ import {
   roomyOptions,
   zeroSlot,
 } from '../../test/support/serve/executor.ts';
-import { DecodeError } from '../chain/byte-codec.ts';
+import { CodecError } from '../chain/byte-codec.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 
@@ -256,7 +256,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     );
   });
 
-  it('writes outcomes that decode, and whose damage is a DecodeError or a value', () => {
+  it('writes outcomes that decode, and whose damage is a CodecError or a value', () => {
     const whole = newChain().startAtGenesis(genesis);
     expect(decodeOutcome(whole).hash).toBe(outcomes[0]?.hash);
     fc.assert(
@@ -264,7 +264,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         try {
           decodeOutcome(bytes);
         } catch (error) {
-          expect(error).toBeInstanceOf(DecodeError);
+          expect(error).toBeInstanceOf(CodecError);
         }
       }),
       { seed, numRuns: 500 },

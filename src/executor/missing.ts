@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { DecodeError } from '../chain/byte-codec.ts';
+import { CodecError } from '../chain/byte-codec.ts';
 import { describeKey, keyText, type StateKey } from '../chain/state-key.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
@@ -28,7 +28,7 @@ export function readKeys(text: string, start = 0): StateKey[] {
   while (at < text.length) {
     const kind = text.charAt(at);
     const digits = KEY_DIGITS[kind];
-    if (digits === undefined) throw new DecodeError(`unknown kind of state key: ${kind}`);
+    if (digits === undefined) throw new CodecError(`unknown kind of state key: ${kind}`);
     keys.push(readKey(kind, text.slice(at + 1, at + 1 + digits)));
     at += 1 + digits;
   }

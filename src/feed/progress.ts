@@ -15,17 +15,17 @@ const LOOK_AGAIN_MS = 1_000;
  */
 export class Progress {
   readonly #applied: ProgressMemory;
-  readonly #place: number;
+  readonly #workerIndex: number;
 
-  constructor(memory: ProgressMemory, place: number) {
+  constructor(memory: ProgressMemory, workerIndex: number) {
     this.#applied = memory;
-    this.#place = place;
+    this.#workerIndex = workerIndex;
   }
 
   /** Says that this thread can answer from an item. Numbers go round after 2³¹, one a millisecond for 24 days. */
   applied(sequence: number): void {
-    Atomics.store(this.#applied, this.#place, sequence | 0);
-    Atomics.notify(this.#applied, this.#place);
+    Atomics.store(this.#applied, this.#workerIndex, sequence | 0);
+    Atomics.notify(this.#applied, this.#workerIndex);
   }
 
   /** Resolves once every thread can, or nobody cares any more. */
@@ -40,11 +40,11 @@ export async function appliedEverywhere(
   sequence: number,
   isOver: () => boolean,
 ): Promise<void> {
-  for (let place = 0; place < applied.length; place++) {
+  for (let workerIndex = 0; workerIndex < applied.length; workerIndex++) {
     while (!isOver()) {
-      const at = Atomics.load(applied, place);
+      const at = Atomics.load(applied, workerIndex);
       if (((at - sequence) | 0) >= 0) break;
-      const { async, value } = Atomics.waitAsync(applied, place, at, LOOK_AGAIN_MS);
+      const { async, value } = Atomics.waitAsync(applied, workerIndex, at, LOOK_AGAIN_MS);
       if (async) await value;
     }
   }

@@ -52,7 +52,7 @@ it('goes on where the store ends', async () => {
   expect(world.calls).toEqual(['restore']);
 });
 
-it('begins anew on the chain that it is on, and on no other where it must go on', async () => {
+it('re-anchors on the chain that it is on, and on no other where it must go on', async () => {
   const { world, b, anchoring, head, at, main } = begin(3);
   await world.store.append([at(3), at(4)], { partial: true });
   b.tip = world.grow(at(3), 30, 'fork');

@@ -119,7 +119,7 @@ export class Anchoring {
 
   async #anchor(outcome: Outcome, reason: string): Promise<void> {
     const { store, executor, state, publish, observe } = this.#modules;
-    await state.replace(() => store.append([outcome], { anew: true, partial: true }));
+    await state.replace(() => store.append([outcome], { reanchor: true, partial: true }));
     executor.open(outcome.header);
     const anchor = { number: outcome.number, hash: outcome.hash };
     void publish({ kind: 'anchored' });

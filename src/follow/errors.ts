@@ -16,7 +16,7 @@ export class NotExtendingError extends Error {
   override readonly name = 'NotExtendingError';
 }
 
-/** State that is held here is not the chain's, by a proof: an upstream lied when it was read. The copy must begin anew. */
+/** State that is held here is not the chain's, by a proof: an upstream lied when it was read. The copy must re-anchor. */
 export class FalseCopyError extends Error {
   override readonly name = 'FalseCopyError';
 }

@@ -144,7 +144,7 @@ describe('with upstreams that disagree', () => {
     await world.wait(HYSTERESIS + 8_000);
     expect(world.following?.leader).toBe('b');
     expect(await world.store.marks()).toMatchObject({ safe: ref(57), finalized: ref(55) });
-    // A reorganisation takes safe to where the forks part, and no further.
+    // A reorg takes safe to where the forks part, and no further.
     const fork = world.grow(world.at(main, 56) ?? main, 6, 'fork');
     await world.say('b', fork);
     expect(await world.store.marks()).toMatchObject({ head: refOf(fork), safe: ref(56), finalized: ref(55) });
@@ -179,7 +179,7 @@ describe('with one upstream', () => {
     expect(await world.head()).toEqual(refOf(main));
   });
 
-  it('follows every reorganisation at once', async () => {
+  it('follows every reorg at once', async () => {
     const { world, main } = await begin(1);
     let tip = main;
     for (const [depth, length] of [
@@ -217,7 +217,7 @@ describe('a copy that cannot go on', () => {
     expect(world.following?.trouble).toBeUndefined();
   });
 
-  it('begins anew once all have said so for long enough, in one step', async () => {
+  it('re-anchors once all have said so for long enough, in one step', async () => {
     const { world, main } = await begin(2);
     const next = world.grow(main, 3);
     for (const upstream of world.upstreams) {
@@ -270,7 +270,7 @@ describe('a copy that cannot go on', () => {
     expect((await world.store.marks())?.lowest.number).toBe(49);
   });
 
-  it('begins anew on another fork only if all are on it for long enough, and nothing of ours is final', async () => {
+  it('re-anchors on another fork only if all are on it for long enough, and nothing of ours is final', async () => {
     for (const isFinal of [false, true]) {
       const { world, main } = await begin(2);
       if (isFinal) await world.store.mark({ finalized: refOf(world.at(main, 52) ?? main) });

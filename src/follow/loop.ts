@@ -9,11 +9,11 @@ import type { Anchoring } from './anchor.ts';
 import { FalseCopyError, NotExtendingError, UnfollowableError } from './errors.ts';
 import { type FinalityModules, markFinality } from './finality.ts';
 import { blameFor, Hopelessness, STATE_GONE } from './hopeless.ts';
-import type { Follower } from './mover.ts';
+import type { ChainMover } from './mover.ts';
 import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
 
 export interface FollowingOptions extends PruningOptions {
-  /** Whether a copy that cannot go on may begin anew, without what it held. */
+  /** Whether a copy that cannot go on may re-anchor, without what it held. */
   readonly reanchor: boolean;
   /** How long every upstream must say nothing but that it cannot, before it does. */
   readonly reanchorAfter: number;
@@ -26,7 +26,7 @@ export interface FollowingOptions extends PruningOptions {
 export interface FollowingModules {
   readonly store: FinalityModules['store'] & PruningModules['store'];
   readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
-  readonly follower: Pick<Follower, 'moveTowards'>;
+  readonly follower: Pick<ChainMover, 'moveTowards'>;
   readonly anchoring: Pick<Anchoring, 'beginAnew'>;
   readonly publish: PruningModules['publish'];
   readonly observe: PruningModules['observe'];
@@ -37,7 +37,7 @@ export interface FollowingModules {
  * Keeps a copy on the canonical chain, which is the leader's ([rules](../../docs/following.md)): tries again for as
  * long as it takes, and says what is in the way.
  */
-export class Following {
+export class FollowLoop {
   readonly #options: FollowingOptions;
   readonly #modules: FollowingModules;
   readonly #clock: Clock;
@@ -232,7 +232,7 @@ export class Following {
     const lowest = (await this.#modules.store.marks())?.lowest.number ?? 0;
     const heads = this.#leader.heads();
     if (heads.length === 0 || heads.some(({ number }) => number >= lowest)) return undefined;
-    return `every upstream is below block ${lowest}, the first one held: it lags, or its chain began anew`;
+    return `every upstream is below block ${lowest}, the first one held: it lags, or its chain was started again`;
   }
 
   /** Beside the blocks, and not between them: an upstream that takes its time must not hold them up. */

@@ -69,7 +69,7 @@ export class FollowTelemetry {
           failures.inc({ upstream: event.upstream, code: event.code });
           this.#failure = event.message;
           return logger.debug(event, 'an upstream failed a question');
-        case 'demoted':
+        case 'banned':
           lies.inc({ upstream: event.upstream, part: partOf(event.what) });
           return logger.error(event, 'an upstream lied and is not asked for a while');
         case 'chain':

@@ -5,7 +5,7 @@ import type { Outcome } from '../chain/outcome.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import type { Target } from '../source/heads/leader.ts';
-import { Follower } from './mover.ts';
+import { ChainMover } from './mover.ts';
 
 const { signal } = new AbortController();
 
@@ -155,7 +155,7 @@ it('asks for traces again, some time after one was wrong', async () => {
   const modules = world.modules();
   const address = (at: number) => ({ kind: 'account', address: new Uint8Array(20).fill(at) }) as const;
   const account = { nonce: '0x0', balance: '0x0', code: '0x', storage: {} };
-  const follower = new Follower(
+  const follower = new ChainMover(
     { undoWindow: 16, catchUpBlocks: 4, verifyState: false },
     {
       ...modules,

@@ -16,7 +16,7 @@ import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { removedBlocks } from './blocks/removed.ts';
 import { FalseCopyError, FinalizedError, NotExtendingError, TooDeepError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
-import { type PinnedState, Trial } from './state/pinned-state.ts';
+import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
 import { restoreHotState } from './state/restore.ts';
@@ -54,7 +54,7 @@ const SHALLOW = 8;
  * store changes from one fork to another in a single step, so that readers never see half of either. What is final
  * stays.
  */
-export class Follower {
+export class ChainMover {
   readonly #options: FollowerOptions;
   readonly #modules: FollowerModules;
 
@@ -75,7 +75,7 @@ export class Follower {
     signal.throwIfAborted();
     const marks = await this.#marks();
     const { lowest, head } = marks;
-    // Of an upstream that lags, or whose chain began anew: nothing that could be compared with ours.
+    // Of an upstream that lags, or whose chain was started again: nothing that could be compared with ours.
     if (target.number < lowest.number) return true;
     if (target.number <= head.number && (await this.#isCanonical(target))) {
       if (mode !== 'back' || target.number === head.number) return true;
@@ -259,20 +259,20 @@ export class Follower {
     let rounds = 0;
     const usesTraces = !this.#options.verifyState && !this.#denials.isDenied(TRACES, started);
     const trace = usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
-    const trial = new Trial(block.upstream, trace);
+    const reads = new BlockReads(block.upstream, trace);
     try {
       const load: BlockLoader = (keys, asOf) => {
         rounds++;
-        return state.loadFor(trial, keys, asOf);
+        return state.loadFor(reads, keys, asOf);
       };
       const promotion = await executor.promote(block.rlp, load, signal);
       if (promotion.outcome !== undefined) {
-        state.accept(trial);
+        state.accept(reads);
         this.#observePromotion(block, promotion, performance.now() - started);
         return promotion.outcome;
       }
       const outcome = await executor.execute(block.rlp, load, signal);
-      state.accept(trial);
+      state.accept(reads);
       this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
       observe({
         kind: 'executed',
@@ -284,7 +284,7 @@ export class Follower {
       });
       return outcome;
     } catch (error) {
-      if (error instanceof InvalidBlockError) await this.#blame(block, trial, error);
+      if (error instanceof InvalidBlockError) await this.#blame(block, reads, error);
       throw error;
     }
   }
@@ -303,8 +303,8 @@ export class Follower {
    * The block's own parts fit its hash, so what it was executed on is false, or nobody ever built such a block. Those
    * who told us are kept out for a while, unless it was us: what requests were told is held, and was never checked.
    */
-  async #blame(block: ReadBlock, trial: Trial, error: InvalidBlockError): Promise<void> {
-    if (trial.usedTrace) {
+  async #blame(block: ReadBlock, reads: BlockReads, error: InvalidBlockError): Promise<void> {
+    if (reads.usedTrace) {
       // Tracers differ in what they leave out: before anybody is called a liar, the block is tried without.
       this.#denials.deny(TRACES, performance.now());
       return;
@@ -314,14 +314,14 @@ export class Follower {
       this.#suspect = block.hash;
       return;
     }
-    await this.#expectTrue(trial);
-    const liars = trial.sources.size > 0 ? trial.sources : [block.upstream];
+    await this.#expectTrue(reads);
+    const liars = reads.sources.size > 0 ? reads.sources : [block.upstream];
     for (const liar of liars)
       this.#modules.source.report(liar, { item: block.hash, what: error.type.reason });
   }
 
   /** Throws when a proof shows that something is false that was held here before the block was read. */
-  async #expectTrue({ held, prefer }: Trial): Promise<void> {
+  async #expectTrue({ held, prefer }: BlockReads): Promise<void> {
     const pins = [...held.values()].filter(({ key }) => key.kind === 'account' || key.kind === 'slot');
     const at = (await this.#marks()).head;
     const truths = await this.#modules

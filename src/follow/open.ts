@@ -13,9 +13,9 @@ import { BlockReader } from './blocks/reader.ts';
 import type { ChainCopy, CopyModules } from './chain-copy.ts';
 import type { ObserveFollowing } from './events.ts';
 import { readinessOf } from './health/readiness.ts';
-import { Following } from './loop.ts';
+import { FollowLoop } from './loop.ts';
 import { FollowTelemetry, measurePins } from './metrics.ts';
-import { Follower } from './mover.ts';
+import { ChainMover } from './mover.ts';
 import { untilReachable } from './retry.ts';
 import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rules/chain-rules.ts';
 import { RulesProof } from './rules/proof.ts';
@@ -100,8 +100,8 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const first = (await store.marks())?.head;
     if (first === undefined) throw new Error('the store holds no block');
     observe({ kind: 'moved', head: first });
-    const follower = new Follower(options, { ...parts, prove });
-    const following = new Following(followOptions, { ...parts, follower, anchoring }, first);
+    const follower = new ChainMover(options, { ...parts, prove });
+    const following = new FollowLoop(followOptions, { ...parts, follower, anchoring }, first);
     let running: Promise<unknown> | undefined;
     return {
       executor,

@@ -15,7 +15,7 @@ import { NativeExecutor } from '../executor/native-executor.ts';
 import type { Store } from '../store/interface.ts';
 import { createMemoryStore } from '../store/memory/index.ts';
 import type { ReadBlock } from './blocks/reader.ts';
-import { Follower } from './mover.ts';
+import { ChainMover } from './mover.ts';
 import { PinnedState } from './state/pinned-state.ts';
 import type { StateReader } from './state/reader.ts';
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 interface Copy {
   readonly store: Store;
   readonly state: PinnedState;
-  readonly follower: Follower;
+  readonly follower: ChainMover;
   /** Keys in the order in which they were read from upstream. */
   readonly reads: string[];
 }
@@ -76,7 +76,7 @@ async function beginAt(anchor: number): Promise<Copy> {
     byHash: async (hash: string) =>
       toRead(outcomes.find((outcome) => outcome.hash === hash) ?? outcomeAt(-1)),
   };
-  const follower = new Follower(
+  const follower = new ChainMover(
     { undoWindow: 256, catchUpBlocks: 4, verifyState: true },
     {
       store,
@@ -98,7 +98,7 @@ function outcomeAt(number: number): Outcome {
   return outcome;
 }
 
-async function moveTo(follower: Follower, { number, hash, parentHash }: Outcome): Promise<void> {
+async function moveTo(follower: ChainMover, { number, hash, parentHash }: Outcome): Promise<void> {
   const target = { head: { number, hash, parentHash, upstream: 'whole chain' }, mode: 'follow' } as const;
   const { signal } = new AbortController();
   while (!(await follower.moveTowards(target, signal)));

@@ -151,7 +151,7 @@ describe('Head', () => {
     expect(() => head.snapshot().assertCurrent()).not.toThrow();
   });
 
-  it('never mixes two chains, even before it has heard of a reorganisation', async () => {
+  it('never mixes two chains, even before it has heard of a reorg', async () => {
     const fake = chain();
     const snapshot = (await fake.head()).snapshot();
     fake.truncate(2).add(7, 1).add(8, 1);

@@ -34,7 +34,7 @@ export class Head {
   readonly #stateBelowAnchor: boolean;
   readonly #waiters = new Set<Waiter>();
   #marks: Marks;
-  /** Counts reorganisations seen; a snapshot of an older count must not be served from any more. */
+  /** Counts reorgs seen; a snapshot of an older count must not be served from any more. */
   #lineage = 0;
   #snapshot: Snapshot;
   /** The reading of the marks that is under way, and the one that will follow it. */
@@ -110,7 +110,7 @@ export class Head {
 
   /**
    * Waits until a snapshot knows of a point: true once one does, false when the time is over or `signal` aborts. A
-   * reorganisation may take it back again: whoever was waiting looks at the snapshot it then takes.
+   * reorg may take it back again: whoever was waiting looks at the snapshot it then takes.
    */
   reached(point: Point, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     if (this.#snapshot.knows(point)) return Promise.resolve(true);

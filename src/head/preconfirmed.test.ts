@@ -134,7 +134,7 @@ describe('pending (B6)', () => {
     expect(await pending()).toBe('none, nonce 0x2');
   });
 
-  it('begins anew with another payload, which takes the place of all from its number on', async () => {
+  it('starts over with another payload, which takes the place of all from its number on', async () => {
     await preconfirm();
     await head.apply(chain.flashblock({ number: 3, index: 0, payloadId: 'b' }));
     expect(await pending()).toBe('3;0, nonce 0x4');

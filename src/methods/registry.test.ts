@@ -18,8 +18,13 @@ it.each([
   ['web3_clientVersion', 'chain-query/test'],
   ['eth_syncing', false],
   ['op_supportedCapabilities', ['flashblocksv1']],
-])('%s answers %j', async (name, result) => {
+])('%s answers %j (B12)', async (name, result) => {
   expect(await run(name)).toEqual(result);
+});
+
+it('has the five read methods (A2)', () => {
+  const reads = ['getLogs', 'call', 'getBlockReceipts', 'getStorageAt', 'getTransactionCount'];
+  for (const name of reads) expect(methods.has(`eth_${name}`), name).toBe(true);
 });
 
 it('rpc.discover describes every method', async () => {

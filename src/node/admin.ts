@@ -3,7 +3,7 @@ import type { CommandOptions } from '../config/table.ts';
 import type { ChainCopy } from '../follow/chain-copy.ts';
 import type { WritingHealth } from '../follow/health/writing.ts';
 import { type AdminServer, createAdminServer, type Readiness } from '../rpc/admin/server.ts';
-import type { ServingThread } from '../serving/handle.ts';
+import type { ServingWorker } from '../serving/handle.ts';
 import { cannotListen } from '../serving/listeners.ts';
 import { metricsOf } from '../serving/metrics.ts';
 import type { Pulse } from '../telemetry/heartbeat.ts';
@@ -11,7 +11,7 @@ import type { Pulse } from '../telemetry/heartbeat.ts';
 export interface AdminSubject {
   readonly copy: ChainCopy;
   readonly registry: Registry;
-  readonly threads: readonly ServingThread[];
+  readonly threads: readonly ServingWorker[];
   readonly pulse: Pulse;
   readonly writing: WritingHealth;
   readonly isDraining: () => boolean;

@@ -11,8 +11,8 @@ import { Shares } from '../primitives/shares.ts';
 import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
-import { LeftBehind } from '../rpc/limits/heap-reclaimer.ts';
-import { ServingThread } from '../serving/handle.ts';
+import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
+import { ServingWorker } from '../serving/handle.ts';
 import {
   connectionLimit,
   type Endpoints,
@@ -20,7 +20,7 @@ import {
   formatEndpoint,
   wantedEndpoints,
 } from '../serving/listeners.ts';
-import { LISTENERS, type Listener, type ThreadData } from '../serving/messages.ts';
+import { LISTENERS, type Listener, type WorkerData } from '../serving/messages.ts';
 import { measureStateReads } from '../serving/metrics.ts';
 import type { Store } from '../store/interface.ts';
 import { openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
@@ -86,7 +86,7 @@ export async function startNode(
     let endpoints = wantedEndpoints(options);
     await expectFree(endpoints);
     measureMemory(registry, nativeMemory);
-    const threads: ServingThread[] = [];
+    const threads: ServingWorker[] = [];
     const shares = new Shares(options.stateReadsInFlight);
     const onRefused = measureStateReads(registry, shares);
     const progress = newProgress(options.threads);
@@ -106,10 +106,10 @@ export async function startNode(
     cleanups.push(() => copy.close());
     measureExecutor(registry, copy.executor);
     lowerPoolPriority();
-    const leftBehind = new LeftBehind({ held: () => 0 });
+    const reclaimer = new HeapReclaimer({ held: () => 0 });
     const trimmer = new Trimmer();
     const timers = [
-      setInterval(() => leftBehind.look(), COLLECT_CHECK_MS),
+      setInterval(() => reclaimer.look(), COLLECT_CHECK_MS),
       setInterval(() => trimmer.look(), TRIM_CHECK_MS),
     ];
     cleanups.push(async () => {
@@ -122,13 +122,13 @@ export async function startNode(
       await Promise.all(threads.map((thread) => thread.close()));
     });
     const startThread = (): Promise<Endpoints> => {
-      const place = threads.length;
+      const workerIndex = threads.length;
       const executorId = copy.executor.id;
-      const data: ThreadData = {
-        ...{ options, version, executorId, endpoints, place },
+      const data: WorkerData = {
+        ...{ options, version, executorId, endpoints, workerIndex },
         ...{ progress, clientMemory, heartbeats, connections },
       };
-      const thread = new ServingThread(data, { load: copy.load, shares, onRefused, onFailure });
+      const thread = new ServingWorker(data, { load: copy.load, shares, onRefused, onFailure });
       threads.push(thread);
       return thread.listening;
     };

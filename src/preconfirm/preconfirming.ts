@@ -2,7 +2,7 @@ import type { BlockRef } from '../chain/outcome.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
-import { type PinnedState, Trial } from '../follow/state/pinned-state.ts';
+import { BlockReads, type PinnedState } from '../follow/state/pinned-state.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
 import type { Flashblock } from '../source/flashblocks/flashblock.ts';
@@ -73,16 +73,16 @@ export class Preconfirming {
     const { executor, state, publish, observe } = this.#modules;
     const { payloadId, blockNumber, index } = flashblock;
     const started = performance.now();
-    const trial = new Trial(undefined);
+    const reads = new BlockReads(undefined);
     const deadline = started + this.#options.preconfirmedTimeoutMs;
     let rounds = 0;
     try {
       const load: BlockLoader = async (keys, asOf) => {
         rounds++;
-        return within(state.loadFor(trial, keys, asOf), deadline - performance.now());
+        return within(state.loadFor(reads, keys, asOf), deadline - performance.now());
       };
       const executed = await executor.executeFlashblock(flashblock.text, load, deadline, signal);
-      state.accept(trial);
+      state.accept(reads);
       void publish({ kind: 'preconfirmed', payloadId, ...executed });
       this.#executedAt = performance.now();
       observe({

@@ -3,7 +3,7 @@ import { formatSelector, LATEST, parseBlockBound, parseBlockSelector } from './b
 
 const HASH = `0x${'Ab'.repeat(32)}`;
 
-describe('parseBlockSelector', () => {
+describe('parseBlockSelector (A3, B5)', () => {
   it.each(['latest', 'pending', 'safe', 'finalized', 'earliest'])('reads the tag %s', (tag) => {
     expect(parseBlockSelector(tag, 'x')).toEqual({ kind: 'tag', tag });
     expect(parseBlockSelector({ blockNumber: tag }, 'x')).toEqual({ kind: 'tag', tag });

@@ -1,22 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { FeedItem } from '../feed/interface.ts';
-import type { ThreadData, ThreadNews, ThreadOrder } from './messages.ts';
-import { type QuestionModules, ThreadQuestions } from './questions.ts';
+import type { WorkerCommand, WorkerData, WorkerEvent } from './messages.ts';
+import { type QuestionModules, StateQuestions } from './questions.ts';
 
-export interface ThreadModules extends Omit<QuestionModules, 'say'> {
+export interface WorkerModules extends Omit<QuestionModules, 'say'> {
   readonly onFailure: (error: Error) => void;
 }
 
 interface Waiting {
-  readonly kind: ThreadNews['kind'];
-  readonly resolve: (news: ThreadNews) => void;
+  readonly kind: WorkerEvent['kind'];
+  readonly resolve: (news: WorkerEvent) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** A worker thread that serves, as the main thread sees it. */
-export class ServingThread {
-  readonly listening: Promise<ThreadData['endpoints']>;
+export class ServingWorker {
+  readonly listening: Promise<WorkerData['endpoints']>;
   readonly #worker: Worker;
   readonly #exited: Promise<unknown>;
   readonly #waiting = new Set<Waiting>();
@@ -26,12 +26,12 @@ export class ServingThread {
   /** Set once it has ended, for whatever reason. */
   #end: Error | undefined;
 
-  constructor(data: ThreadData, { onFailure, ...modules }: ThreadModules) {
+  constructor(data: WorkerData, { onFailure, ...modules }: WorkerModules) {
     // The compiled program runs the compiled file.
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     this.#worker = new Worker(new URL(file, import.meta.url), {
       workerData: data,
-      name: `serving-${data.place}`,
+      name: `serving-${data.workerIndex}`,
       // Past it the thread ends, and the node with it, in words; without it, all memory of the machine is its limit.
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(data.options.threadHeapBytes / 2 ** 20) },
     });
@@ -39,8 +39,8 @@ export class ServingThread {
     this.#worker.on('error', (error) => {
       cause = error;
     });
-    const questions = new ThreadQuestions({ ...modules, say: (order) => this.#say(order) });
-    this.#worker.on('message', (news: ThreadNews) => {
+    const questions = new StateQuestions({ ...modules, say: (order) => this.#say(order) });
+    this.#worker.on('message', (news: WorkerEvent) => {
       if (news.kind === 'load') void questions.ask(news);
       else if (news.kind === 'cancel') questions.cancel(news.id);
       else for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
@@ -82,17 +82,17 @@ export class ServingThread {
     await this.#exited;
   }
 
-  #say(order: ThreadOrder): void {
+  #say(order: WorkerCommand): void {
     this.#worker.postMessage(order);
   }
 
-  async #next<K extends ThreadNews['kind']>(kind: K): Promise<Extract<ThreadNews, { kind: K }>> {
+  async #next<K extends WorkerEvent['kind']>(kind: K): Promise<Extract<WorkerEvent, { kind: K }>> {
     if (this.#end !== undefined) throw this.#end;
-    const { promise, resolve, reject } = Promise.withResolvers<ThreadNews>();
+    const { promise, resolve, reject } = Promise.withResolvers<WorkerEvent>();
     const waiting = { kind, resolve, reject };
     this.#waiting.add(waiting);
     try {
-      return (await promise) as Extract<ThreadNews, { kind: K }>;
+      return (await promise) as Extract<WorkerEvent, { kind: K }>;
     } finally {
       this.#waiting.delete(waiting);
     }

@@ -10,17 +10,17 @@ export const LISTENERS = ['public', 'dedicated'] as const;
 export type Listener = (typeof LISTENERS)[number];
 
 /** What a serving thread is started with. */
-export interface ThreadData {
+export interface WorkerData {
   readonly options: CommandOptions<'serve'>;
   readonly version: string;
   /** The native chain of the process. */
   readonly executorId: number;
   readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
-  /** How far each thread is with the feed, and the place of this one. */
+  /** How far each thread is with the feed, and which of them this one is. */
   readonly progress: ProgressMemory;
   /** What each thread holds for its clients. */
   readonly clientMemory: Int32Array<SharedArrayBuffer>;
-  readonly place: number;
+  readonly workerIndex: number;
   /** Where each thread shows that it is alive. */
   readonly heartbeats: HeartbeatMemory;
   /** Connections of all threads together: how many there are, and may be. */
@@ -28,7 +28,7 @@ export interface ThreadData {
 }
 
 /** What the main thread says to a serving thread. */
-export type ThreadOrder =
+export type WorkerCommand =
   | { readonly kind: 'close' }
   | { readonly kind: 'metrics' }
   /** The next item of the feed; they are numbered from 1. */
@@ -40,7 +40,7 @@ export type ThreadOrder =
   | { readonly kind: 'refused'; readonly id: number };
 
 /** What a serving thread says. */
-export type ThreadNews =
+export type WorkerEvent =
   | { readonly kind: 'listening'; readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>> }
   | { readonly kind: 'metrics'; readonly metrics: unknown }
   /** State that the store does not know is asked for. */

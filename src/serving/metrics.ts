@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Shares } from '../primitives/shares.ts';
 import { countersIn, mergeMetrics } from '../telemetry/metrics.ts';
-import type { ServingThread } from './handle.ts';
+import type { ServingWorker } from './handle.ts';
 
 /** How long metrics wait for a worker; those of the others are given without it. */
 const METRICS_WAIT_MS = 1_000;
@@ -19,7 +19,7 @@ export function measureStateReads(registry: Registry, shares: Shares): () => voi
 }
 
 /** Gives a function that reads the metrics of the main thread and of every worker that answers, as one text. */
-export function metricsOf(registry: Registry, workers: readonly ServingThread[]): () => Promise<string> {
+export function metricsOf(registry: Registry, workers: readonly ServingWorker[]): () => Promise<string> {
   const responding = new Gauge({
     name: 'chain_query_worker_responding',
     help: '1 for each serving thread whose measures are in here, 0 for one that did not answer.',

@@ -4,8 +4,8 @@ import { keyText, type StateKey } from '../chain/state-key.ts';
 import type { StateLoader } from '../executor/interface.ts';
 import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import { Shares } from '../primitives/shares.ts';
-import type { StateQuestion, ThreadOrder } from './messages.ts';
-import { ThreadQuestions } from './questions.ts';
+import type { StateQuestion, WorkerCommand } from './messages.ts';
+import { StateQuestions } from './questions.ts';
 
 const KEY: StateKey = { kind: 'account', address: new Uint8Array(20) };
 
@@ -18,10 +18,10 @@ function question(
 }
 
 function setup(load: StateLoader, capacity = 100) {
-  const said: ThreadOrder[] = [];
+  const said: WorkerCommand[] = [];
   const shares = new Shares(capacity);
   let refused = 0;
-  const questions = new ThreadQuestions({
+  const questions = new StateQuestions({
     load,
     shares,
     onRefused: () => refused++,

@@ -2,7 +2,7 @@ import type { StateLoader } from '../executor/interface.ts';
 import { readKeys } from '../executor/missing.ts';
 import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import type { Shares } from '../primitives/shares.ts';
-import type { StateQuestion, ThreadOrder } from './messages.ts';
+import type { StateQuestion, WorkerCommand } from './messages.ts';
 
 export interface QuestionModules {
   /** Finds state that the thread's own store does not know. */
@@ -10,11 +10,11 @@ export interface QuestionModules {
   /** What clients of all threads may have under way together, in keys. */
   readonly shares: Shares;
   readonly onRefused: () => void;
-  readonly say: (order: ThreadOrder) => void;
+  readonly say: (order: WorkerCommand) => void;
 }
 
 /** What one serving thread asks the main thread for: answered, refused at once, or given up when nobody waits for it. */
-export class ThreadQuestions {
+export class StateQuestions {
   readonly #modules: QuestionModules;
   readonly #asked = new Map<number, AbortController>();
 

@@ -8,15 +8,15 @@ import { OverloadedError, StateLimitError, StateUnavailableError } from '../prim
 import { LoadBudget, type LoadLimits } from '../primitives/load-budget.ts';
 import type { Store } from '../store/interface.ts';
 import { createMemoryStore } from '../store/memory/index.ts';
-import type { ThreadNews } from './messages.ts';
-import { ThreadState } from './remote-state.ts';
+import type { WorkerEvent } from './messages.ts';
+import { RemoteState } from './remote-state.ts';
 
 const ROOMY: LoadLimits = { values: 1_000, bytes: 1_000_000 };
 const account = (index: number): StateKey => ({ kind: 'account', address: new Uint8Array(20).fill(index) });
 
 let store: Store;
 let head: BlockRef;
-let said: ThreadNews[];
+let said: WorkerEvent[];
 
 beforeEach(async () => {
   store = createMemoryStore();
@@ -27,8 +27,8 @@ beforeEach(async () => {
   said = [];
 });
 
-function open(timeoutMs = 60_000): ThreadState {
-  return new ThreadState(store, timeoutMs, (news) => said.push(news));
+function open(timeoutMs = 60_000): RemoteState {
+  return new RemoteState(store, timeoutMs, (news) => said.push(news));
 }
 
 function request(limits = ROOMY, signal = new AbortController().signal): LoadContext {

@@ -4,7 +4,7 @@ import type { LoadContext, StateLoader } from '../executor/interface.ts';
 import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import type { Store } from '../store/interface.ts';
 import { storeLoader } from '../store/state-loader.ts';
-import type { ThreadNews, ThreadOrder } from './messages.ts';
+import type { WorkerCommand, WorkerEvent } from './messages.ts';
 
 type Values = readonly (Uint8Array | undefined)[];
 
@@ -22,15 +22,19 @@ function countReads(keys: readonly StateKey[]): number {
 }
 
 /** State for one serving thread: its own store first, then the main thread, which alone asks upstreams and writes. */
-export class ThreadState {
+export class RemoteState {
   readonly #store: Pick<Store, 'loadState' | 'marks'>;
   readonly #stored: StateLoader;
-  readonly #say: (news: ThreadNews) => void;
+  readonly #say: (news: WorkerEvent) => void;
   readonly #timeoutMs: number;
   readonly #asked = new Map<number, Question>();
   #nextId = 1;
 
-  constructor(store: Pick<Store, 'loadState' | 'marks'>, timeoutMs: number, say: (news: ThreadNews) => void) {
+  constructor(
+    store: Pick<Store, 'loadState' | 'marks'>,
+    timeoutMs: number,
+    say: (news: WorkerEvent) => void,
+  ) {
     this.#store = store;
     this.#stored = storeLoader(store);
     this.#timeoutMs = timeoutMs;
@@ -93,7 +97,7 @@ export class ThreadState {
   }
 
   /** Takes what the main thread says. */
-  hear(order: Extract<ThreadOrder, { kind: 'loaded' | 'unavailable' | 'refused' }>): void {
+  hear(order: Extract<WorkerCommand, { kind: 'loaded' | 'unavailable' | 'refused' }>): void {
     const question = this.#asked.get(order.id);
     if (order.kind === 'loaded') question?.resolve(order.values);
     else if (order.kind === 'refused') question?.reject(new OverloadedError());

@@ -15,7 +15,7 @@ import { createHttpServer, type HttpServer } from '../rpc/http/server.ts';
 import { ClientMemory } from '../rpc/limits/client-memory.ts';
 import { measureClients } from '../rpc/limits/client-metrics.ts';
 import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
-import { LeftBehind } from '../rpc/limits/heap-reclaimer.ts';
+import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
@@ -27,8 +27,14 @@ import { countLostLines } from '../telemetry/metrics.ts';
 import { logWarnings } from '../telemetry/process-log.ts';
 import { RefusalCounter } from '../telemetry/refusal-counter.ts';
 import { RequestCounter } from '../telemetry/request-counter.ts';
-import { LISTENERS, type Listener, type ThreadData, type ThreadNews, type ThreadOrder } from './messages.ts';
-import { ThreadState } from './remote-state.ts';
+import {
+  LISTENERS,
+  type Listener,
+  type WorkerCommand,
+  type WorkerData,
+  type WorkerEvent,
+} from './messages.ts';
+import { RemoteState } from './remote-state.ts';
 
 /** Methods that a public endpoint answers with 403 (A7). */
 const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
@@ -44,15 +50,15 @@ async function serve({
   endpoints,
   progress,
   clientMemory,
-  place,
+  workerIndex,
   heartbeats,
   connections,
-}: ThreadData): Promise<void> {
+}: WorkerData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('a serving thread is started by the node');
   const logger = createLogger(options.logLevel);
   logWarnings(logger);
-  keepBeating(heartbeats, place);
+  keepBeating(heartbeats, workerIndex);
   const registry = new Registry();
   countLostLines(registry);
   const requests = new RequestCounter(registry);
@@ -62,8 +68,8 @@ async function serve({
     undoWindow: options.undoWindow,
     mapSizeBytes: options.storeMapSize,
   });
-  const say = (news: ThreadNews): void => port.postMessage(news);
-  const state = new ThreadState(store, options.stateTimeoutMs, say);
+  const say = (news: WorkerEvent): void => port.postMessage(news);
+  const state = new RemoteState(store, options.stateTimeoutMs, say);
   const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
   const head = await Head.open(
     {
@@ -92,13 +98,13 @@ async function serve({
   const methods = createMethods(version, SUBSCRIPTION_METHODS);
   const memory = new ClientMemory(
     { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
-    { shares: clientMemory, workerIndex: place },
+    { shares: clientMemory, workerIndex },
   );
   measureClients(registry, memory);
-  const leftBehind = new LeftBehind({ held: () => memory.bytes });
+  const reclaimer = new HeapReclaimer({ held: () => memory.bytes });
   const checking = setInterval(() => {
     memory.tick(CLIENT_CHECK_MS);
-    leftBehind.look();
+    reclaimer.look();
   }, CLIENT_CHECK_MS);
   const servers: HttpServer[] = [];
   const bound: Partial<Record<Listener, Endpoint>> = {};
@@ -153,7 +159,7 @@ async function serve({
     servers.push(server);
     bound[listener] = { host: endpoint.host, port: server.address.port };
   }
-  const feed = new FeedFollower(new Progress(progress, place), {
+  const feed = new FeedFollower(new Progress(progress, workerIndex), {
     apply: (event) => head.apply(event),
     publish: (event) => streams.publish(event),
     // A thread that has lost the feed must not go on answering: with it the whole node ends.
@@ -168,7 +174,7 @@ async function serve({
     await store.close();
     port.close();
   };
-  port.on('message', (order: ThreadOrder) => {
+  port.on('message', (order: WorkerCommand) => {
     switch (order.kind) {
       case 'close':
         return void close();
@@ -213,4 +219,4 @@ function methodSettings(
   };
 }
 
-await serve(workerData as ThreadData);
+await serve(workerData as WorkerData);

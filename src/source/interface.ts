@@ -3,7 +3,7 @@ import type { StateKey } from '../chain/state-key.ts';
 import type { Hex } from '../primitives/hex.ts';
 
 /** What an upstream said, and which one: who finds it false reports it by that name. */
-export interface Answer<T> {
+export interface UpstreamAnswer<T> {
   readonly value: T;
   readonly upstream: string;
 }
@@ -89,25 +89,25 @@ export interface UpstreamStatus {
  */
 export interface ChainSource {
   /** The chain id that each reachable upstream claims; of those of another chain than expected, none. */
-  chainIds(options?: ReadOptions): Promise<readonly Answer<bigint>[]>;
+  chainIds(options?: ReadOptions): Promise<readonly UpstreamAnswer<bigint>[]>;
   /** Says which chain is read: each upstream is asked for its own whenever it may be another one, and only then used. */
   expectChain(chainId: bigint): void;
-  head(options?: ReadOptions): Promise<Answer<Head>>;
+  head(options?: ReadOptions): Promise<UpstreamAnswer<Head>>;
   /** The head that each upstream names, in their order; those that take much longer than the first are left out. */
-  heads(options?: ReadOptions): Promise<readonly Answer<Head>[]>;
-  finality(options?: ReadOptions): Promise<Answer<Finality>>;
+  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<Head>[]>;
+  finality(options?: ReadOptions): Promise<UpstreamAnswer<Finality>>;
   /** The block with its whole transactions; `undefined` when no upstream has it. */
-  blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
+  blockByHash(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined>;
   /** The hash that the canonical block of that number has; `undefined` when nobody has one. */
-  hashAt(number: number, options?: ReadOptions): Promise<Answer<Hex> | undefined>;
-  blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined>;
+  hashAt(number: number, options?: ReadOptions): Promise<UpstreamAnswer<Hex> | undefined>;
+  blockByNumber(number: number, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined>;
   /**
    * Headers from `from` to the parent of the block, in that order, each linked by hash to the next as far as the
    * upstream tells. Without transactions.
    */
-  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>>;
+  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]>>;
   /** Every receipt of a block, in order. */
-  receipts(hash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>>;
+  receipts(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]>>;
   /** The values of keys after the block, in order, in as few requests as the upstream allows. */
   state(keys: readonly StateKey[], blockHash: Hex, options?: ReadOptions): Promise<readonly StateRead[]>;
   /** eth_getProof as the upstream gives it. */
@@ -116,12 +116,12 @@ export interface ChainSource {
     slots: readonly Uint8Array[],
     blockHash: Hex,
     options?: ReadOptions,
-  ): Promise<Answer<JsonObject>>;
+  ): Promise<UpstreamAnswer<JsonObject>>;
   /**
    * Per transaction, the accounts it touched as it found them (prestateTracer); `undefined` when no upstream gives it
    * now. One that cannot is found out once. What system calls wrote before the first transaction shows as found.
    */
-  prestate(blockHash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]> | undefined>;
+  prestate(blockHash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined>;
   /** Tells of the head of each upstream: as it is announced, and else as often as it is asked. Until the signal. */
   watch(listener: HeadListener, signal: AbortSignal): Promise<void>;
   /** Keeps an upstream out that was found lying; longer each time. */

@@ -78,7 +78,7 @@ describe('receipts', () => {
     expect(asked('eth_getBlockReceipts')).toBe(1);
   });
 
-  it('of a block that was reorganised away meanwhile are not mixed with those of another', async () => {
+  it('of a block that was reorged out meanwhile are not mixed with those of another', async () => {
     const { source } = await sourceOf(({ method, params }) => {
       if (method === 'eth_getBlockReceipts') throw NOT_OFFERED;
       if (method === 'eth_getBlockByHash') return block(5, word('a'), word('9'), transactions);

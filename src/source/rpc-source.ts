@@ -2,7 +2,6 @@ import type { StateKey } from '../chain/state-key.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { HeadWatcher } from './heads/watcher.ts';
 import type {
-  Answer,
   ChainSource,
   Finality,
   Head,
@@ -11,6 +10,7 @@ import type {
   Lie,
   ReadOptions,
   StateRead,
+  UpstreamAnswer,
   UpstreamStatus,
 } from './interface.ts';
 import type { SourceOptions } from './pool/options.ts';
@@ -38,7 +38,7 @@ export class RpcSource implements ChainSource {
     this.#watcher = new HeadWatcher(this.#pool, options.watch, modules);
   }
 
-  chainIds(options: ReadOptions = {}): Promise<readonly Answer<bigint>[]> {
+  chainIds(options: ReadOptions = {}): Promise<readonly UpstreamAnswer<bigint>[]> {
     return readChainIds(this.#pool, options);
   }
 
@@ -46,35 +46,35 @@ export class RpcSource implements ChainSource {
     for (const upstream of this.#pool.upstreams) upstream.expectChain(chainId);
   }
 
-  head(options?: ReadOptions): Promise<Answer<Head>> {
+  head(options?: ReadOptions): Promise<UpstreamAnswer<Head>> {
     return readLatest(this.#pool, options);
   }
 
-  heads(options?: ReadOptions): Promise<readonly Answer<Head>[]> {
+  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<Head>[]> {
     return readHeads(this.#pool, options);
   }
 
-  finality(options?: ReadOptions): Promise<Answer<Finality>> {
+  finality(options?: ReadOptions): Promise<UpstreamAnswer<Finality>> {
     return readFinality(this.#pool, options);
   }
 
-  blockByHash(hash: Hex, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
+  blockByHash(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined> {
     return readBlockByHash(this.#pool, hash, options);
   }
 
-  hashAt(number: number, options?: ReadOptions): Promise<Answer<Hex> | undefined> {
+  hashAt(number: number, options?: ReadOptions): Promise<UpstreamAnswer<Hex> | undefined> {
     return readHashAt(this.#pool, number, options);
   }
 
-  blockByNumber(number: number, options?: ReadOptions): Promise<Answer<JsonObject> | undefined> {
+  blockByNumber(number: number, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined> {
     return readBlockByNumber(this.#pool, number, options);
   }
 
-  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>> {
+  ancestors(hash: Hex, from: number, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]>> {
     return readAncestors(this.#pool, hash, from, options);
   }
 
-  receipts(hash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]>> {
+  receipts(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]>> {
     return readReceipts(this.#pool, hash, options);
   }
 
@@ -87,11 +87,14 @@ export class RpcSource implements ChainSource {
     slots: readonly Uint8Array[],
     blockHash: Hex,
     options?: ReadOptions,
-  ): Promise<Answer<JsonObject>> {
+  ): Promise<UpstreamAnswer<JsonObject>> {
     return readProof(this.#pool, { address, slots, blockHash }, options);
   }
 
-  prestate(blockHash: Hex, options?: ReadOptions): Promise<Answer<readonly JsonObject[]> | undefined> {
+  prestate(
+    blockHash: Hex,
+    options?: ReadOptions,
+  ): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined> {
     return readPrestate(this.#pool, blockHash, options);
   }
 

@@ -33,7 +33,7 @@ export interface AppendOptions {
    * Forgets the whole chain first, pins and marks included, but no texts: the first block is a new anchor. Refused
    * with `conflict` where history was prepended, which nothing can bring back as cheaply as it goes.
    */
-  readonly anew?: boolean;
+  readonly reanchor?: boolean;
 }
 
 /** What eth_getLogs asks for: an empty list at a position means anything. Values are alternatives. */

@@ -267,7 +267,7 @@ it('stateChanges: closes rather than to leave out slots that came back and that 
   expect([one?.closedWith, two?.closedWith]).toEqual([4009, undefined]);
 });
 
-it('closes subscribers when the feed has a gap, and begins anew with the next block', () => {
+it('closes subscribers when the feed has a gap, and starts over with the next block', () => {
   const { streams, subscribe } = start();
   const logs = subscribe({ kind: 'logs', query: { addresses: [], topics: [] }, from: undefined });
   streams.publish(sealed(makeBlock({ number: 7, hash: hashOf('seven') }, [1])));

@@ -100,7 +100,7 @@ type SessionCall = Pick<MethodContext, 'snapshot'>;
 
 /**
  * What one message of a client does to its subscriptions. It takes effect when the answer is sent: no notification
- * precedes it, and a message that is run again after a reorganisation has done nothing before. What the answer does not
+ * precedes it, and a message that is run again after a reorg has done nothing before. What the answer does not
  * have the result of, because it was refused or replaced by an error, has no effect.
  */
 export class SessionRequest {

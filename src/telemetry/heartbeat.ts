@@ -9,8 +9,8 @@ export function newHeartbeats(threads: number): HeartbeatMemory {
 const BEAT_MS = 250;
 
 /** Beats for this thread from now on, whenever its event loop comes round. */
-export function keepBeating(memory: HeartbeatMemory, place: number): void {
-  setInterval(() => Atomics.add(memory, place, 1), BEAT_MS).unref();
+export function keepBeating(memory: HeartbeatMemory, workerIndex: number): void {
+  setInterval(() => Atomics.add(memory, workerIndex, 1), BEAT_MS).unref();
 }
 
 /**
@@ -38,8 +38,8 @@ export class Pulse {
   /** Milliseconds since each thread was last seen to beat. */
   silentMs(): readonly number[] {
     const now = this.#now();
-    return this.#seen.map((seen, place) => {
-      const beats = Atomics.load(this.#memory, place);
+    return this.#seen.map((seen, workerIndex) => {
+      const beats = Atomics.load(this.#memory, workerIndex);
       if (beats !== seen.beats) {
         seen.beats = beats;
         seen.at = now;
@@ -50,9 +50,9 @@ export class Pulse {
 
   /** Workers that have been silent for so long, as reasons of /readyz. */
   issues(limitMs: number): readonly { readonly reason: 'worker'; readonly detail: string }[] {
-    return this.silentMs().flatMap((ms, place) => {
+    return this.silentMs().flatMap((ms, workerIndex) => {
       if (ms < limitMs) return [];
-      const detail = `serving thread ${place} has not responded for ${Math.floor(ms / 1_000)} s`;
+      const detail = `serving thread ${workerIndex} has not responded for ${Math.floor(ms / 1_000)} s`;
       return [{ reason: 'worker', detail }];
     });
   }

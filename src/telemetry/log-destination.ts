@@ -12,7 +12,7 @@ const MAX_TRIES = 3;
 export class LogDestination {
   readonly #fd: number;
   readonly #write: Write;
-  /** A line was cut short: the next one begins anew. */
+  /** A line was cut short: the next one starts a line of its own. */
   #isTorn = false;
   #lost = 0;
 

@@ -1,4 +1,4 @@
-import { type Room, ROOMS } from './table.ts';
+import { ROOMS, type Room } from './table.ts';
 
 type Rooms = Readonly<Record<string, Room>>;
 

@@ -36,7 +36,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'source/flashblocks': {
     holds: 'several flashblock streams as one sequence',
-    imports: ['primitives', 'source', 'source/transport'],
+    imports: ['chain', 'primitives', 'source', 'source/transport'],
   },
   'source/rpc-source.ts': {
     holds: 'upstream JSON-RPC as a whole',

@@ -164,7 +164,7 @@ describe('backfill', () => {
 
 // anvil adds fields of its own to receipts: it is no oracle.
 describe.each(['geth', 'op-geth'] as const)('history of a busy %s', (name) => {
-  it('is the same here, and verifies, also after reorganisations', { timeout: 120_000 }, async () => {
+  it('is the same here, and verifies, also after reorgs', { timeout: 120_000 }, async () => {
     const data = join(dir.path, name);
     await using chain = await startChain(name);
     const workload = new Workload(20_261_115, chain.traits, chain.readNonces);

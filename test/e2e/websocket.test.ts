@@ -58,7 +58,7 @@ beforeAll(async () => {
 });
 afterAll(() => node?.stop());
 
-describe('viem over WebSocket', () => {
+describe('viem over WebSocket (A10, B11)', () => {
   const connect = () => createPublicClient({ chain, transport: webSocket(url, { reconnect: false }) });
   let client: ReturnType<typeof connect>;
 

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 import { type OpGeth, type OpGethOptions, startOpGeth } from '../support/servers/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { OpSequencer, type SequencedBlock } from '../support/servers/op-sequencer.ts';
 import { request, sendBatch } from '../support/servers/rpc-client.ts';
 import { Workload } from '../support/workload/workload.ts';
 
@@ -56,11 +56,11 @@ export class LiveChain implements AsyncDisposable {
     }
   }
 
-  get head(): BlockRef {
+  get head(): SequencedBlock {
     return this.sequencer.head;
   }
 
-  at(number: number): BlockRef {
+  at(number: number): SequencedBlock {
     return this.sequencer.at(number);
   }
 
@@ -76,7 +76,7 @@ export class LiveChain implements AsyncDisposable {
   /** Takes `depth` blocks back and puts others in their place, and one more. */
   async reorg(depth: number, length = depth + 1): Promise<void> {
     const fork = this.at(this.head.number - depth);
-    let last: BlockRef = fork;
+    let last: SequencedBlock = fork;
     try {
       const branch = await this.sequencer.reorg(
         depth,
@@ -95,7 +95,7 @@ export class LiveChain implements AsyncDisposable {
     }
   }
 
-  async seal(block: Parameters<OpSequencer['seal']>[0]): Promise<BlockRef> {
+  async seal(block: Parameters<OpSequencer['seal']>[0]): Promise<SequencedBlock> {
     const parent = this.head;
     const sealed = await this.sequencer.seal(block);
     this.remember(sealed, parent.hash);
@@ -132,7 +132,7 @@ export class LiveChain implements AsyncDisposable {
     return this.node.stop();
   }
 
-  private remember({ hash, number }: BlockRef, parent: Hex | undefined): void {
+  private remember({ hash, number }: SequencedBlock, parent: Hex | undefined): void {
     this.seen.set(hash, { number, parent });
   }
 

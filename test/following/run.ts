@@ -9,12 +9,12 @@ import { kills } from './faults/kills.ts';
 import { behind, forks, lateFork, otherChain } from './faults/leaders.ts';
 import { lies } from './faults/lies.ts';
 import { outage } from './faults/outage.ts';
-import { reorganisations } from './faults/reorgs.ts';
+import { reorgs } from './faults/reorgs.ts';
 import { trust } from './faults/trust.ts';
 import { upstreamCost } from './upstream-cost.ts';
 
 const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
-  reorganisations,
+  reorgs,
   forks,
   behind,
   'late-fork': lateFork,

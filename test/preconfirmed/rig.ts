@@ -9,7 +9,7 @@ import {
 } from '../support/flashblocks/server.ts';
 import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { OpSequencer, type SequencedBlock } from '../support/servers/op-sequencer.ts';
 import { type FollowingNode, follow } from '../support/servers/our-node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { request, sendBatch } from '../support/servers/rpc-client.ts';
@@ -26,7 +26,7 @@ export interface RigOptions {
   /** Without our node: for a test of the test. */
   readonly withoutOurs?: boolean;
   /** The block that transactions are made for, of a test that makes blocks itself; `rig.tip` when left out. */
-  readonly tip?: () => BlockRef;
+  readonly tip?: () => SequencedBlock;
 }
 
 /** A pre-confirmed block as far as it was published. */
@@ -39,7 +39,7 @@ export interface PreconfirmedBlock {
 
 /** What a node that has seen everything so far knows. */
 export interface Moment {
-  readonly head: BlockRef;
+  readonly head: SequencedBlock;
   /** Not sealed yet, lowest first; empty when there is no pre-confirmed state. */
   readonly stack: readonly PreconfirmedBlock[];
 }
@@ -47,7 +47,7 @@ export interface Moment {
 /** Called, and waited for, when something has just happened: nothing else happens meanwhile. */
 export interface RigEvents {
   published?(built: BuiltFlashblock, moment: Moment): void | Promise<void>;
-  sealed?(block: BlockRef, moment: Moment): void | Promise<void>;
+  sealed?(block: SequencedBlock, moment: Moment): void | Promise<void>;
 }
 
 const blocksBefore = 3;
@@ -58,7 +58,11 @@ const traits = {
   ...{ blobs: false, requests: false, deposits: true, unprotected: true },
 };
 
-async function noncesAt(url: string, addresses: readonly Hex[], block: BlockRef): Promise<readonly number[]> {
+async function noncesAt(
+  url: string,
+  addresses: readonly Hex[],
+  block: SequencedBlock,
+): Promise<readonly number[]> {
   const calls = addresses.map((address) => ({
     method: 'eth_getTransactionCount',
     params: [address, { blockHash: block.hash }],
@@ -70,7 +74,7 @@ async function noncesAt(url: string, addresses: readonly Hex[], block: BlockRef)
 }
 
 /** Has the workload's catalogue know what is in a block. */
-async function observe(url: string, { catalogue }: Workload, { hash }: BlockRef): Promise<void> {
+async function observe(url: string, { catalogue }: Workload, { hash }: SequencedBlock): Promise<void> {
   const [{ transactions }, receipts] = await Promise.all([
     request<{ transactions: never[] }>(url, 'eth_getBlockByHash', [hash, true]),
     request<never[]>(url, 'eth_getBlockReceipts', [hash]),
@@ -119,7 +123,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     this.events = events;
     this.#resources = resources;
     const publish = (built: BuiltFlashblock): Promise<void> => this.#publish(built);
-    const sealed = (block: BlockRef): Promise<void> => this.#seal(block);
+    const sealed = (block: SequencedBlock): Promise<void> => this.#seal(block);
     this.#producer = new FlashblockProducer(this.sequencer, { publish, sealed }, intervalMs);
   }
 
@@ -129,7 +133,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     const startNode = async (): Promise<OpGeth> => starting.use(await startOpGeth({ archive: true }));
     const [node, oracle] = await Promise.all([startNode(), startNode()]);
     const sequencer = await OpSequencer.on(node, oracle, true);
-    let tip = (): BlockRef => sequencer.head;
+    let tip = (): SequencedBlock => sequencer.head;
     const workload = new Workload(options.seed, traits, (addresses) =>
       noncesAt(oracle.url, addresses, tip()),
     );
@@ -164,7 +168,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   }
 
   /** What the next block stands on, sealed or not. */
-  get tip(): BlockRef {
+  get tip(): SequencedBlock {
     return this.#producer.tip;
   }
 
@@ -177,7 +181,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     return this.#producer.block(plan, faults);
   }
 
-  seal(): Promise<BlockRef> {
+  seal(): Promise<SequencedBlock> {
     return this.#producer.seal();
   }
 
@@ -202,7 +206,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     await this.events.published?.(built, this.moment);
   }
 
-  async #seal(block: BlockRef): Promise<void> {
+  async #seal(block: SequencedBlock): Promise<void> {
     await observe(this.node.url, this.workload, block);
     while ((this.#stack[0]?.number ?? Number.POSITIVE_INFINITY) <= block.number) this.#stack.shift();
     await this.events.sealed?.(block, this.moment);

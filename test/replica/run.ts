@@ -41,7 +41,7 @@ const sweepBatch = 100;
 const lagAllowed = 20;
 const lagDeadlineMs = 60_000;
 const linesShown = 12;
-/** Which block, counted from the start, is followed by a reorganisation, and how deep it goes. */
+/** Which block, counted from the start, is followed by a reorg, and how deep it goes. */
 const reorgs: ReadonlyMap<number, number> = new Map([
   [60, 1],
   [100, 3],
@@ -169,7 +169,7 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   );
   console.log(
     `  upstream requests per block ${asked === undefined ? 'not counted' : (asked / (view.head - oldest)).toFixed(1)}, ` +
-      `at most ${produced.maxLag} blocks behind, asked again for a reorganisation ${totals.raced}, ` +
+      `at most ${produced.maxLag} blocks behind, asked again for a reorg ${totals.raced}, ` +
       `not comparable ${totals.notComparable}, spoilt answers missed ${totals.missed}`,
   );
   for (const [id, count] of totals.deviations) console.log(`  ${id.padEnd(18)} ${count}`);

@@ -11,7 +11,7 @@ import {
 } from '../support/flashblocks/server.ts';
 import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
-import { type BlockRef, OpSequencer } from '../support/servers/op-sequencer.ts';
+import { OpSequencer, type SequencedBlock } from '../support/servers/op-sequencer.ts';
 import { until } from '../support/servers/process.ts';
 import { sendBatch } from '../support/servers/rpc-client.ts';
 import { PrefixCheck } from '../support/source/prefix-check.ts';
@@ -23,7 +23,7 @@ export class FlashblockChain implements AsyncDisposable {
   readonly sequencer: OpSequencer;
   readonly workload: Workload;
   /** What transactions are made for. */
-  tip: BlockRef;
+  tip: SequencedBlock;
   private readonly builder: OpGeth;
 
   private constructor(node: OpGeth, builder: OpGeth, sequencer: OpSequencer, seed: number) {
@@ -155,7 +155,7 @@ export class FlashblockRig implements AsyncDisposable {
     await this.producer.block({ deposits, parts: cutIntoParts(transactions, parts) }, faults);
   }
 
-  async seal(): Promise<BlockRef> {
+  async seal(): Promise<SequencedBlock> {
     const sealed = await this.producer.seal();
     this.chain.tip = sealed;
     return sealed;

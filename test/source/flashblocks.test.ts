@@ -211,7 +211,7 @@ describe(`flashblocks of a real op-geth (SEED=${seed})`, () => {
       const rebuild = count % 4 === 2 ? { rebuildAfter: 2 } : {};
       await rig.block({ early: count % 3 === 1, sealOther: count % 5 === 3, ...rebuild });
     }
-    // Whatever happened: the next index 0 begins anew.
+    // Whatever happened: the next index 0 re-anchors.
     faulty = false;
     await rig.block();
     await rig.showing('12:5');

@@ -108,7 +108,7 @@ test.each(['http', 'ws'] as const)(
   },
 );
 
-test('a reorganisation of anvil shows as a new head', async () => {
+test('a reorg of anvil shows as a new head', async () => {
   await using chain = await startLiveAnvil();
   const source = new RpcSource([chain.ws], options);
   const heads = new Heads(source);

@@ -1,4 +1,4 @@
-// Clients of WebSocket subscriptions, over blocks with faults and reorganisations: what they hold is at every quiet
+// Clients of WebSocket subscriptions, over blocks with faults and reorgs: what they hold is at every quiet
 // point what eth_getLogs gives, and in the end what op-geth has. The last line is `N passed, N failed`.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -86,7 +86,7 @@ async function report(show: Show, checks: Checks): Promise<void> {
   console.log(`  flashblock decisions: ${counts('flashblock_decisions_total', 'decision')}`);
   console.log(`  pre-confirmed blocks dropped: ${counts('preconfirmed_dropped_total', 'reason')}`);
   console.log(
-    `  reorganisations ${metrics.sum('reorganisations_total')}; notifications ${metrics.sum('notifications_total')}; ` +
+    `  reorgs ${metrics.sum('reorganisations_total')}; notifications ${metrics.sum('notifications_total')}; ` +
       `connections closed: ${counts('websocket_closed_total', 'reason')}`,
   );
   const errors = show.node.running

@@ -17,7 +17,7 @@ import { Truth } from '../preconfirmed/scenarios/truth.ts';
 import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
 import { type ServedNode, startServed } from '../preconfirmed/served-node.ts';
 import { Random } from '../support/random.ts';
-import type { BlockRef } from '../support/servers/op-sequencer.ts';
+import type { SequencedBlock } from '../support/servers/op-sequencer.ts';
 import { untilHead } from '../support/servers/our-node.ts';
 import { residentBytes, tempDir } from '../support/servers/process.ts';
 
@@ -34,7 +34,7 @@ const silenceMs = 800;
 const finalBelow = 6;
 /** Has no factor in common with the number of faults and pairs of faults. */
 const stride = 37;
-/** So many more runs end with a reorganisation. */
+/** So many more runs end with a reorg. */
 const undoneShare = 0.15;
 /** So that there are blocks to take back. */
 const blocksBefore = 4;
@@ -48,7 +48,7 @@ const limits = (queueBytes: number): readonly string[] => [
   ...['--resume-blocks', '7', '--dedicated-logs-results', '1000000'],
 ];
 
-/** A chain with flashblocks, faults and reorganisations, shown to our node; the faults are those of test/preconfirmed. */
+/** A chain with flashblocks, faults and reorgs, shown to our node; the faults are those of test/preconfirmed. */
 export class Show implements AsyncDisposable {
   readonly rig: PreconfirmedRig;
   readonly node: ServedNode;
@@ -168,7 +168,7 @@ export class Show implements AsyncDisposable {
   }
 
   /** Hashes of the confirmed chain, ascending. */
-  chain(head: BlockRef, from: number): readonly Hex[] {
+  chain(head: SequencedBlock, from: number): readonly Hex[] {
     return this.#truth.chain(head, from);
   }
 
@@ -214,7 +214,7 @@ export function memoryOf({ running }: ServedNode): number {
   return bytes;
 }
 
-/** With more logs, and deeper reorganisations. */
+/** With more logs, and deeper reorgs. */
 function livelier(script: ActScript, random: Random): ActScript {
   const depth = random.between(1, 3);
   const length = random.between(Math.max(1, depth - 1), depth + 1);

@@ -42,7 +42,7 @@ export const FOLLOWING_OPTIONS = {
     parse: toggle,
     isSwitch: true,
     default: 'on',
-    doc: 'Begin anew, without what was held, when the chain cannot be followed on. Never done to a store with backfilled history.',
+    doc: 'Re-anchor, without what was held, when the chain cannot be followed on. Never done to a store with backfilled history.',
   },
   reanchorAfter: {
     group: 'Following a chain',
@@ -50,7 +50,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'DURATION',
     parse: duration({ min: 1, max: 7 * 86_400_000 }),
     default: '10m',
-    doc: 'How long every upstream that can be asked must give the same hopeless reason, and no other, before a copy begins anew.',
+    doc: 'How long every upstream that can be asked must give the same hopeless reason, and no other, before a copy re-anchors.',
   },
   leaderHysteresis: {
     group: 'Following a chain',

@@ -85,7 +85,7 @@ export const WEBSOCKET_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '10000',
-    doc: 'How long a resuming subscription waits to be told of a reorganisation that the store has already.',
+    doc: 'How long a resuming subscription waits to be told of a reorg that the store has already.',
   },
   stateChangesWaiting: {
     group: 'WebSocket',

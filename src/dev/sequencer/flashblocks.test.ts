@@ -14,7 +14,7 @@ it('cuts a growing block into what is new, with the results of the whole', () =>
   expect(new Set(messages.map(({ payload_id }) => payload_id)).size).toBe(1);
 });
 
-it('begins anew with the next block', () => {
+it('starts over with the next block', () => {
   const cutter = new FlashblockCutter();
   const one = cutter.cut(blockOf(1, ['0x01']));
   const next = cutter.cut(blockOf(2, ['0x01', '0x02']));
@@ -23,7 +23,7 @@ it('begins anew with the next block', () => {
   expect(next.payload_id).not.toBe(one.payload_id);
 });
 
-it('begins anew when what was published is not in the block any more', () => {
+it('starts over when what was published is not in the block any more', () => {
   const cutter = new FlashblockCutter();
   const one = cutter.cut(blockOf(1, ['0x01', '0x02']));
   const rebuilt = cutter.cut(blockOf(1, ['0x01', '0x03', '0x02']));

@@ -1,7 +1,7 @@
 import { InvalidBlockError, InvalidProofError } from '../../executor/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { SourceError } from '../../source/errors.ts';
-import type { Answer, ChainSource } from '../../source/interface.ts';
+import type { ChainSource, UpstreamAnswer } from '../../source/interface.ts';
 
 /** How many upstreams may be found lying about one thing before it is given up. */
 const MAX_LIARS = 8;
@@ -10,13 +10,13 @@ const MAX_LIARS = 8;
 export interface Checkable<A, T> {
   /** What it is about, for the log. */
   readonly item: string;
-  readonly ask: () => Promise<Answer<A>>;
+  readonly ask: () => Promise<UpstreamAnswer<A>>;
   /** Checks the answer: throws `InvalidBlockError` or `InvalidProofError` when it is false. */
-  readonly read: (answer: Answer<A>) => Awaitable<T>;
+  readonly read: (answer: UpstreamAnswer<A>) => Awaitable<T>;
 }
 
 /** Asks until somebody tells the truth; whoever does not is reported, and so not asked for a while. */
-export async function untilHonest<A, T>(
+export async function askUntilValid<A, T>(
   source: Pick<ChainSource, 'report'>,
   { item, ask, read }: Checkable<A, T>,
 ): Promise<T> {

@@ -1,4 +1,4 @@
-import { DecodeError } from '../../chain/byte-codec.ts';
+import { CodecError } from '../../chain/byte-codec.ts';
 import { type Hex, toHex } from '../../primitives/hex.ts';
 
 const HASH_BYTES = 32;
@@ -11,6 +11,6 @@ const LONG_LIST = 0xf7;
 export function parentHashOf(header: Uint8Array): Hex {
   const first = header[0] ?? 0;
   const at = 1 + (first - LONG_LIST);
-  if (first <= LONG_LIST || header[at] !== HASH_PREFIX) throw new DecodeError('not a block header');
+  if (first <= LONG_LIST || header[at] !== HASH_PREFIX) throw new CodecError('not a block header');
   return toHex(header.subarray(at + 1, at + 1 + HASH_BYTES));
 }

@@ -3,8 +3,8 @@ import type { NativeExecutor } from '../../executor/native-executor.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseHash, toQuantity } from '../../primitives/parse.ts';
 import { SourceError } from '../../source/errors.ts';
-import type { Answer, ChainSource, JsonObject, ReadOptions } from '../../source/interface.ts';
-import { untilHonest } from './ask-until-valid.ts';
+import type { ChainSource, JsonObject, ReadOptions, UpstreamAnswer } from '../../source/interface.ts';
+import { askUntilValid } from './ask-until-valid.ts';
 
 /** A block whose parts all fit its hash. */
 export interface ReadBlock extends BlockRef {
@@ -29,14 +29,14 @@ export class BlockReader {
 
   /** The block with this hash; rejects with `SourceError` when nobody has it. */
   byHash(hash: Hex, options?: ReadOptions): Promise<ReadBlock> {
-    const ask = (): Promise<Answer<JsonObject> | undefined> =>
+    const ask = (): Promise<UpstreamAnswer<JsonObject> | undefined> =>
       this.#modules.source.blockByHash(hash, options);
     return this.#honest(hash, ask, (answer) => this.#read(answer));
   }
 
   /** The block that an upstream says has this number. */
   byNumber(number: number, options?: ReadOptions): Promise<ReadBlock> {
-    const ask = (): Promise<Answer<JsonObject> | undefined> =>
+    const ask = (): Promise<UpstreamAnswer<JsonObject> | undefined> =>
       this.#modules.source.blockByNumber(number, options);
     return this.#honest(toQuantity(number), ask, (answer) => this.#read(answer));
   }
@@ -50,7 +50,7 @@ export class BlockReader {
     );
   }
 
-  #read({ value, upstream }: Answer<JsonObject>): ReadBlock {
+  #read({ value, upstream }: UpstreamAnswer<JsonObject>): ReadBlock {
     const rlp = this.#modules.executor.blockFromJson(value);
     // Both are covered by the hash, which has just been checked.
     const hash = parseHash(value['hash'], 'block hash');
@@ -61,14 +61,14 @@ export class BlockReader {
   /** An answer that may be missing: nobody has the block. */
   #honest<A, T>(
     item: string,
-    ask: () => Promise<Answer<A> | undefined>,
-    read: (answer: Answer<A>) => T,
+    ask: () => Promise<UpstreamAnswer<A> | undefined>,
+    read: (answer: UpstreamAnswer<A>) => T,
   ): Promise<T> {
-    const present = async (): Promise<Answer<A>> => {
+    const present = async (): Promise<UpstreamAnswer<A>> => {
       const answer = await ask();
       if (answer === undefined) throw new SourceError({ code: 'unknownBlock' }, `no upstream has ${item}`);
       return answer;
     };
-    return untilHonest(this.#modules.source, { item, ask: present, read });
+    return askUntilValid(this.#modules.source, { item, ask: present, read });
   }
 }

@@ -6,9 +6,9 @@ import { parseHash } from '../../primitives/parse.ts';
 import type { ChainSource, JsonObject, ReadOptions } from '../../source/interface.ts';
 import { headerAt } from '../../store/canonical-header.ts';
 import type { Store } from '../../store/interface.ts';
-import { untilHonest } from '../blocks/ask-until-valid.ts';
+import { askUntilValid } from '../blocks/ask-until-valid.ts';
 import { parentHashOf } from '../blocks/header-links.ts';
-import type { Learnt, StateReader } from './reader.ts';
+import type { StateReader, UpstreamValue } from './reader.ts';
 
 export interface AncestorModules {
   readonly source: Pick<ChainSource, 'ancestors' | 'report'>;
@@ -29,7 +29,7 @@ export function withAncestors(read: StateReader, modules: AncestorModules): Stat
       read(others, at, options),
     ]);
     const rest = learnt.values();
-    const unknown: Learnt = { value: undefined, upstream: undefined };
+    const unknown: UpstreamValue = { value: undefined, upstream: undefined };
     return keys.map((key) =>
       key.kind === 'blockHash' ? (hashes.get(key.number) ?? unknown) : (rest.next().value ?? unknown),
     );
@@ -41,9 +41,9 @@ async function readHashes(
   at: BlockRef,
   from: number,
   options: ReadOptions | undefined,
-): Promise<ReadonlyMap<number, Learnt>> {
+): Promise<ReadonlyMap<number, UpstreamValue>> {
   const top = { number: at.number - 1, hash: parentHashOf(await headerAt(store, at.number)) };
-  return untilHonest(source, {
+  return askUntilValid(source, {
     item: at.hash,
     ask: () => source.ancestors(at.hash, from, options),
     read: ({ value, upstream }) => linked(value, top, upstream),
@@ -55,8 +55,8 @@ function linked(
   headers: readonly JsonObject[],
   top: BlockRef,
   upstream: string,
-): ReadonlyMap<number, Learnt> {
-  const hashes = new Map<number, Learnt>();
+): ReadonlyMap<number, UpstreamValue> {
+  const hashes = new Map<number, UpstreamValue>();
   let { number, hash }: { number: number; hash: Hex } = top;
   for (const header of headers.toReversed()) {
     if (headerHash(header) !== hash) throw new InvalidBlockError(`header: block ${number} is not ${hash}`);

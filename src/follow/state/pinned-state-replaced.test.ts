@@ -3,7 +3,7 @@ import { address, makeChain, word } from '../../../test/support/store/contract-c
 import type { Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { createMemoryStore } from '../../store/memory/index.ts';
-import { PinnedState, Trial } from './pinned-state.ts';
+import { BlockReads, PinnedState } from './pinned-state.ts';
 
 const chain = makeChain(
   undefined,
@@ -11,7 +11,7 @@ const chain = makeChain(
 );
 const at = (number: number): Outcome => chain[number] as Outcome;
 const account = (value: number): StateKey => ({ kind: 'account', address: address(value) });
-const anew = { anew: true, partial: true };
+const reanchored = { reanchor: true, partial: true };
 
 /** A copy that begins at block 3; every account is worth the number of the block that it is read at. */
 async function begin() {
@@ -34,7 +34,7 @@ it('writes nothing that was read for a copy to the one that takes its place', as
   const { store, state } = await begin();
   await state.load([account(1)], 3, at(3));
   await state.replace(async () => {
-    await store.append([at(7)], anew);
+    await store.append([at(7)], reanchored);
     // As a timer may have it, or a node that ends.
     await state.flush();
   });
@@ -45,22 +45,22 @@ it('writes nothing that was read for a copy to the one that takes its place', as
 
 it('trusts nothing of a block that was begun on the copy before', async () => {
   const { store, state } = await begin();
-  const trial = new Trial(undefined);
-  await state.loadFor(trial, [account(1)], 3);
-  await state.replace(() => store.append([at(7)], anew));
-  await expect(state.loadFor(trial, [account(2)], 7)).rejects.toThrow('began anew');
-  state.accept(trial);
+  const reads = new BlockReads(undefined);
+  await state.loadFor(reads, [account(1)], 3);
+  await state.replace(() => store.append([at(7)], reanchored));
+  await expect(state.loadFor(reads, [account(2)], 7)).rejects.toThrow('re-anchored');
+  state.accept(reads);
   await state.flush();
   expect(await store.loadState([account(1)], 7)).toEqual([undefined]);
 });
 
 it('gives no block of a copy what one of the copy before had asked for', async () => {
   const { store, state } = await begin();
-  const trial = new Trial(undefined);
-  await state.loadFor(trial, [account(1)], 3);
+  const reads = new BlockReads(undefined);
+  await state.loadFor(reads, [account(1)], 3);
   // Under way while the copy is replaced: it hears of it only when it is done.
-  const late = state.loadFor(trial, [account(2)], 3);
-  await state.replace(() => store.append([at(7)], anew));
+  const late = state.loadFor(reads, [account(2)], 3);
+  await state.replace(() => store.append([at(7)], reanchored));
   await late.catch(() => undefined);
   const [next] = makeChain(at(7), [{ diff: { accounts: [[address(1), word(9)]] } }]);
   expect(state.dueWith([next as Outcome])).toEqual([]);

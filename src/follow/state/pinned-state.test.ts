@@ -8,8 +8,8 @@ import { OverloadedError } from '../../primitives/errors.ts';
 import type { ReadOptions } from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
 import { createMemoryStore } from '../../store/memory/index.ts';
-import { PinnedState, Trial } from './pinned-state.ts';
-import type { Learnt } from './reader.ts';
+import { BlockReads, PinnedState } from './pinned-state.ts';
+import type { UpstreamValue } from './reader.ts';
 
 interface Read {
   readonly keys: readonly string[];
@@ -41,7 +41,7 @@ function open({ maxPins }: { readonly maxPins: number }): PinnedState {
     {
       store,
       read: (keys, _at, options = {}) =>
-        new Promise<readonly Learnt[]>((resolve, reject) => {
+        new Promise<readonly UpstreamValue[]>((resolve, reject) => {
           const answer = (): void =>
             resolve(keys.map(() => ({ value: Uint8Array.of(1), upstream: 'upstream' })));
           options.signal?.addEventListener('abort', () => reject(options.signal?.reason as Error));
@@ -81,7 +81,7 @@ describe('reading what nothing here knows', () => {
     const { signal } = new AbortController();
     const requested = state.load([account(1)], 7, head, client(signal));
     await settled();
-    const followed = state.loadFor(new Trial(undefined), [account(1), account(2)], 7);
+    const followed = state.loadFor(new BlockReads(undefined), [account(1), account(2)], 7);
     await settled();
     const joined = state.load([account(2)], 7, head, client(signal));
     await settled();
@@ -109,7 +109,7 @@ describe('reading what nothing here knows', () => {
 
   it('for a block that is never verified serves another that overwrites it', async () => {
     const key = account(1);
-    const abandoned = state.loadFor(new Trial(undefined), [key], head.number);
+    const abandoned = state.loadFor(new BlockReads(undefined), [key], head.number);
     await settled();
     reads[0]?.answer();
     await abandoned;
@@ -135,7 +135,7 @@ describe('reading what nothing here knows', () => {
     await expect(state.load([account(3)], 7, head, client(signal))).rejects.toThrow(OverloadedError);
     // What is known is served all the same.
     expect(await state.load([account(1)], 7, head, client(signal))).toHaveLength(1);
-    const followed = state.loadFor(new Trial(undefined), [account(3)], 7);
+    const followed = state.loadFor(new BlockReads(undefined), [account(3)], 7);
     await settled();
     reads[1]?.answer();
     expect(await followed).toHaveLength(1);

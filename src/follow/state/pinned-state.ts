@@ -7,7 +7,7 @@ import { OverloadedError, StateUnavailableError } from '../../primitives/errors.
 import { toHex } from '../../primitives/hex.ts';
 import { SingleFlight, whenAllAbort } from '../../primitives/single-flight.ts';
 import type { Marks, Pin, Store } from '../../store/interface.ts';
-import type { Learnt, StateReader } from './reader.ts';
+import type { StateReader, UpstreamValue } from './reader.ts';
 import { overwrittenBy, WaitingPins, type WaitingPinsOptions } from './waiting-pins.ts';
 
 export interface PinnedStateOptions extends WaitingPinsOptions {
@@ -27,14 +27,14 @@ type Values = readonly (Uint8Array | undefined)[];
 const NOTHING = new Uint8Array(0);
 /** Pins of executions that were not verified, at most; a block asks for some hundred. */
 const GIVEN_PINS = 16_384;
-const UNKNOWN: Learnt = { value: undefined, upstream: undefined };
+const UNKNOWN: UpstreamValue = { value: undefined, upstream: undefined };
 
 /** How keys are read: for a request, which may be given up, or for the node itself. */
 interface Reading {
   readonly prefer?: string | undefined;
   readonly request?: LoadContext | undefined;
 }
-const BEGAN_ANEW = 'the copy began anew meanwhile';
+const REANCHORED = 'the copy re-anchored meanwhile';
 
 /**
  * The state of a copy that began in the middle of a chain. What the store does not know was written by no block
@@ -57,7 +57,7 @@ export class PinnedState {
    * on, so another block may overwrite them without asking.
    */
   readonly #given = new LRUCache<string, Pin>({ max: GIVEN_PINS });
-  /** Grows when the copy begins anew: what was read for the old one is of no use. */
+  /** Grows when the copy re-anchors: what was read for the old one is of no use. */
   #generation = 0;
   /** While a fork is replaced, the block that both have in common. */
   #base: BlockRef | undefined;
@@ -89,31 +89,31 @@ export class PinnedState {
     });
   }
 
-  /** The same for a block that is being executed, whose findings stay in `trial`. */
-  async loadFor(trial: Trial, keys: readonly StateKey[], number: number): Promise<Values> {
-    trial.generation ??= this.#generation;
-    if (trial.generation !== this.#generation) throw new StateUnavailableError(BEGAN_ANEW);
+  /** The same for a block that is being executed, whose findings stay in `reads`. */
+  async loadFor(reads: BlockReads, keys: readonly StateKey[], number: number): Promise<Values> {
+    reads.generation ??= this.#generation;
+    if (reads.generation !== this.#generation) throw new StateUnavailableError(REANCHORED);
     const stored = await this.#modules.store.loadState(keys, number);
     const known = keys.map((key, index) => {
       const text = keyText(key);
-      const own = trial.pins.get(text)?.value;
+      const own = reads.pins.get(text)?.value;
       const held = stored[index] ?? this.#pins.valueOf(text);
-      if (held !== undefined && own === undefined) trial.held.set(text, { key, value: held });
+      if (held !== undefined && own === undefined) reads.held.set(text, { key, value: held });
       return held ?? own;
     });
     return fill(keys, known, async (unknown) =>
-      fill(unknown, await trial.trace(unknown), (rest) =>
-        this.#learn(rest, number, (pins, learnt) => trial.add(pins, learnt), trial),
+      fill(unknown, await reads.trace(unknown), (rest) =>
+        this.#learn(rest, number, (pins, learnt) => reads.add(pins, learnt), reads),
       ),
-    ).finally(() => this.#noteGiven(trial));
+    ).finally(() => this.#noteGiven(reads));
   }
 
   /** Takes in what a block needed, now that it is verified. */
-  accept(trial: Trial): void {
+  accept(reads: BlockReads): void {
     // Read for another copy: it says nothing about the anchor of this one.
-    if (trial.generation !== undefined && trial.generation !== this.#generation) return;
-    this.#pins.add(trial.pins.values());
-    for (const text of trial.pins.keys()) this.#given.delete(text);
+    if (reads.generation !== undefined && reads.generation !== this.#generation) return;
+    this.#pins.add(reads.pins.values());
+    for (const text of reads.pins.keys()) this.#given.delete(text);
   }
 
   /** Reads at this block instead of the head, while the blocks above it are being replaced. */
@@ -137,7 +137,7 @@ export class PinnedState {
     return taken;
   }
 
-  #noteGiven({ pins, generation }: Trial): void {
+  #noteGiven({ pins, generation }: BlockReads): void {
     // What was read for another copy says nothing about the anchor of this one.
     if (generation !== this.#generation) return;
     for (const [text, pin] of pins) if (pin.key.kind !== 'code') this.#given.set(text, pin);
@@ -179,7 +179,7 @@ export class PinnedState {
   async #learn(
     keys: readonly StateKey[],
     number: number,
-    keep: (pins: readonly Pin[], learnt: readonly Learnt[]) => void,
+    keep: (pins: readonly Pin[], learnt: readonly UpstreamValue[]) => void,
     reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
@@ -194,7 +194,7 @@ export class PinnedState {
         ),
       ),
     ]);
-    if (generation !== this.#generation) throw new StateUnavailableError(BEGAN_ANEW);
+    if (generation !== this.#generation) throw new StateUnavailableError(REANCHORED);
     keep(
       untouched.flatMap((key, index) => toPins(key, learnt[index])),
       learnt,
@@ -204,9 +204,9 @@ export class PinnedState {
   }
 
   /** Reads keys in one go; those that somebody else is reading already are waited for. */
-  #read(keys: readonly StateKey[], at: BlockRef, { prefer, request }: Reading): Promise<Learnt>[] {
+  #read(keys: readonly StateKey[], at: BlockRef, { prefer, request }: Reading): Promise<UpstreamValue>[] {
     const fresh: { readonly key: StateKey; readonly unwanted: AbortSignal }[] = [];
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Learnt[]>();
+    const { promise, resolve, reject } = Promise.withResolvers<readonly UpstreamValue[]>();
     const reads = keys.map((key) => {
       const text = keyText(key);
       const shared = request === undefined || this.#followed.has(text) ? this.#followed : this.#requested;
@@ -280,10 +280,10 @@ export class PinnedState {
 }
 
 /** Finds what a block touched before it is executed, where an upstream can tell; `undefined` for what it cannot. */
-export type Trace = (keys: readonly StateKey[]) => Promise<readonly (Learnt | undefined)[]>;
+export type Trace = (keys: readonly StateKey[]) => Promise<readonly (UpstreamValue | undefined)[]>;
 
 /** What executing one block has asked for, until the block is verified. */
-export class Trial {
+export class BlockReads {
   readonly pins = new Map<string, Pin>();
   /** What was known here before, for whatever reason. */
   readonly held = new Map<string, Pin>();
@@ -301,7 +301,7 @@ export class Trial {
     this.#trace = trace;
   }
 
-  add(pins: readonly Pin[], learnt: readonly Learnt[]): void {
+  add(pins: readonly Pin[], learnt: readonly UpstreamValue[]): void {
     for (const pin of pins) this.pins.set(keyText(pin.key), pin);
     for (const { upstream } of learnt) if (upstream !== undefined) this.sources.add(upstream);
   }
@@ -332,7 +332,7 @@ async function fill(
   return filled;
 }
 
-function toPins(key: StateKey, learnt: Learnt | undefined): Pin[] {
+function toPins(key: StateKey, learnt: UpstreamValue | undefined): Pin[] {
   if (learnt?.value === undefined) return [];
   const pin: Pin = { key, value: learnt.value };
   const { code } = learnt;

@@ -6,7 +6,7 @@ import { parseAddress, parseBytes, parseHash, parseObject, parseQuantity } from 
 import type { ChainSource, JsonObject } from '../../source/interface.ts';
 import { toStored } from '../../source/reads/stored-form.ts';
 import type { Trace } from './pinned-state.ts';
-import type { Learnt } from './reader.ts';
+import type { UpstreamValue } from './reader.ts';
 
 /** Fewer missing keys than this are read one by one: a trace costs the upstream a whole execution. */
 const WORTH_A_TRACE = 8;
@@ -26,7 +26,7 @@ export function prestateTrace(
   blockHash: Hex,
   prefer: string | undefined,
 ): Trace {
-  let asked: Promise<ReadonlyMap<string, Learnt>> | undefined;
+  let asked: Promise<ReadonlyMap<string, UpstreamValue>> | undefined;
   return async (keys) => {
     if (asked === undefined && keys.length < WORTH_A_TRACE) return [];
     asked ??= source
@@ -41,9 +41,9 @@ export function prestateTrace(
 export function readPrestate(
   transactions: readonly JsonObject[],
   upstream: string,
-): ReadonlyMap<string, Learnt> {
-  const found = new Map<string, Learnt>();
-  const add = (key: StateKey, learnt: Learnt): void => {
+): ReadonlyMap<string, UpstreamValue> {
+  const found = new Map<string, UpstreamValue>();
+  const add = (key: StateKey, learnt: UpstreamValue): void => {
     const text = keyText(key);
     if (!found.has(text)) found.set(text, learnt);
   };
@@ -65,7 +65,7 @@ function readAccount(
   name: Hex,
   state: JsonObject,
   upstream: string,
-  add: (key: StateKey, learnt: Learnt) => void,
+  add: (key: StateKey, learnt: UpstreamValue) => void,
 ): void {
   const address = fromHex(name);
   const { nonce, balance, code, storage } = state;

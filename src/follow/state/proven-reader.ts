@@ -5,11 +5,11 @@ import { codeHashOf } from '../../executor/missing.ts';
 import { checkProof, keccak256, readHeader } from '../../executor/native-executor.ts';
 import { StateUnavailableError } from '../../primitives/errors.ts';
 import { type Hex, toHex } from '../../primitives/hex.ts';
-import type { Answer, ChainSource, ReadOptions } from '../../source/interface.ts';
+import type { ChainSource, ReadOptions, UpstreamAnswer } from '../../source/interface.ts';
 import { headerAt } from '../../store/canonical-header.ts';
 import type { Store } from '../../store/interface.ts';
-import { untilHonest } from '../blocks/ask-until-valid.ts';
-import { type Learnt, type StateReader, toLearnt } from './reader.ts';
+import { askUntilValid } from '../blocks/ask-until-valid.ts';
+import { type StateReader, toLearnt, type UpstreamValue } from './reader.ts';
 
 export interface ProvenReaderModules {
   readonly source: Pick<ChainSource, 'state' | 'proof' | 'report'>;
@@ -49,16 +49,16 @@ async function proveAccount(
   modules: ProvenReaderModules,
   keys: readonly StateOfAccount[],
   place: Place,
-): Promise<Map<string, Learnt>> {
+): Promise<Map<string, UpstreamValue>> {
   const { source } = modules;
   const address = keys[0]?.address ?? new Uint8Array();
   const slots = keys.filter((key) => key.kind === 'slot').map(({ slot }) => slot);
-  return untilHonest(source, {
+  return askUntilValid(source, {
     item: place.hash,
     ask: () => source.proof(address, slots, place.hash, place.options),
     read: async ({ value, upstream }) => {
       const [account, ...values] = checkProof(place.stateRoot, address, slots, value);
-      const learnt = new Map<string, Learnt>(
+      const learnt = new Map<string, UpstreamValue>(
         slots.map((slot, index) => [
           keyText({ kind: 'slot', address, slot }),
           { value: values[index], upstream },
@@ -78,12 +78,12 @@ async function provenCode(
   { source, store }: ProvenReaderModules,
   { address, account }: { readonly address: Uint8Array; readonly account: Uint8Array | undefined },
   place: Place,
-): Promise<Pick<Learnt, 'code'>> {
+): Promise<Pick<UpstreamValue, 'code'>> {
   const hash = codeHashOf(account);
   if (hash === undefined) return {};
   const [held] = await store.loadState([{ kind: 'code', hash }], place.number);
   if (held !== undefined) return { code: { hash, bytes: held } };
-  const code = await untilHonest(source, {
+  const code = await askUntilValid(source, {
     item: place.hash,
     ask: () => readCode(source, address, place),
     read: ({ value: bytes }) => {
@@ -98,7 +98,7 @@ async function readCode(
   source: ProvenReaderModules['source'],
   address: Uint8Array,
   place: Place,
-): Promise<Answer<Uint8Array>> {
+): Promise<UpstreamAnswer<Uint8Array>> {
   const [read] = await source.state([{ kind: 'account', address }], place.hash, place.options);
   if (read?.kind === 'account') return { value: read.account.code, upstream: read.upstream };
   throw new StateUnavailableError(`no upstream has the account ${toHex(address)}`);

@@ -5,7 +5,7 @@ import type { ChainSource, ReadOptions, StateRead } from '../../source/interface
 import { type StoredRead, toStored } from '../../source/reads/stored-form.ts';
 
 /** A value in its stored form, the code that came with it, and who said so. */
-export interface Learnt extends StoredRead {
+export interface UpstreamValue extends StoredRead {
   readonly upstream: string | undefined;
 }
 
@@ -14,7 +14,7 @@ export type StateReader = (
   keys: readonly StateKey[],
   at: BlockRef,
   options?: ReadOptions,
-) => Promise<readonly Learnt[]>;
+) => Promise<readonly UpstreamValue[]>;
 
 /** Takes upstreams at their word. */
 export function plainReader(source: Pick<ChainSource, 'state'>): StateReader {
@@ -25,6 +25,6 @@ export function plainReader(source: Pick<ChainSource, 'state'>): StateReader {
 }
 
 /** What an upstream said, as it would be stored. */
-export function toLearnt(read: StateRead): Learnt {
+export function toLearnt(read: StateRead): UpstreamValue {
   return { ...toStored(read, keccak256), upstream: read.kind === 'unknown' ? undefined : read.upstream };
 }

@@ -113,7 +113,7 @@ describe('WaitingPins', () => {
     expect(pins.dueWith([slots])).toEqual([slot(2)]);
   });
 
-  it('writes nothing of a copy that began anew', async () => {
+  it('writes nothing of a copy that re-anchored', async () => {
     const { pins, writes } = setup();
     pins.add(Array.from({ length: 1_500 }, (_, index) => account(index)));
     const done = pins.flush();

@@ -26,7 +26,7 @@ export class WaitingPins {
   readonly #modules: WaitingPinsModules;
   readonly #pins = new Map<string, Pin>();
   #weight = 0;
-  /** Grows when the copy begins anew. */
+  /** Grows when the copy re-anchors. */
   #generation = 0;
   #isReplaced = false;
   #timer: NodeJS.Timeout | undefined;
@@ -147,7 +147,7 @@ export class WaitingPins {
     try {
       await this.flush();
     } catch (error) {
-      // The copy began anew: these pins are of the old one.
+      // The copy re-anchored: these pins are of the old one.
       if (!(error instanceof StoreError && error.code === 'conflict')) this.#modules.onFault(error);
     }
     // What came meanwhile, or could not be written.

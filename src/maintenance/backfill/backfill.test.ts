@@ -7,7 +7,7 @@ import { InvalidBlockError } from '../../executor/errors.ts';
 import { parentHashOf } from '../../follow/blocks/header-links.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { SourceError } from '../../source/errors.ts';
-import type { Answer, JsonObject, Lie } from '../../source/interface.ts';
+import type { JsonObject, Lie, UpstreamAnswer } from '../../source/interface.ts';
 import type { Marks, Store } from '../../store/interface.ts';
 import { createMemoryStore } from '../../store/memory/index.ts';
 import { type BackfillLimits, type BackfillModules, fetchDownwards, rangeBelow } from './backfill.ts';
@@ -33,7 +33,7 @@ async function begun(): Promise<Store> {
   return store;
 }
 
-type Said = Answer<JsonObject> | undefined;
+type Said = UpstreamAnswer<JsonObject> | undefined;
 
 /** Upstreams that know the official chain, and stand-ins for the native core that take their word for it. */
 class Chain {
@@ -50,7 +50,7 @@ class Chain {
     return found;
   }
 
-  say({ number, hash, parentHash }: Outcome, upstream = 'first'): Answer<JsonObject> {
+  say({ number, hash, parentHash }: Outcome, upstream = 'first'): UpstreamAnswer<JsonObject> {
     return { value: { number: `0x${number.toString(16)}`, hash, parentHash }, upstream };
   }
 

@@ -75,7 +75,7 @@ class Witness {
   }
 
   readonly observe = (event: SourceEvent): void => {
-    if (event.kind !== 'demoted') return;
+    if (event.kind !== 'banned') return;
     const { upstream, item, what } = event;
     this.#lie = `${upstream} about ${item}: ${what}`;
     this.#logger.warn({ upstream, item, what }, 'an upstream said what is not so');
@@ -275,7 +275,7 @@ class Batch {
       if (!(error instanceof StoreError && error.code === 'conflict')) throw error;
       const lowest = (await this.#store.marks())?.lowest.number;
       throw new Error(
-        `the lowest block is ${lowest} by now: another backfill works on this store, or a serve began it anew ` +
+        `the lowest block is ${lowest} by now: another backfill works on this store, or a serve re-anchored it ` +
           'or deletes its old blocks (--history). Stop that and run this again',
         { cause: error },
       );

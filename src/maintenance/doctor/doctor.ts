@@ -151,7 +151,7 @@ async function checkLag(
       section.warn(
         'same chain',
         `block ${head.number} of the store is not theirs`,
-        'a reorganisation that serve --upstream follows; if it stays so, the store is of another chain',
+        'a reorg that serve --upstream follows; if it stays so, the store is of another chain',
       );
     }
   });

@@ -146,7 +146,7 @@ async function checkDepth({ upstream, section, head, signal }: ReadContext): Pro
       section.warn(
         'depth of state',
         `none of the block ${missing} below the head`,
-        'a copy that was away for longer must begin anew: use a server that keeps 128 states',
+        'a copy that was away for longer must re-anchor: use a server that keeps 128 states',
       );
     } else if (head.number <= 2 * 128) {
       section.ok('depth of state', `all that was tried: the chain has only ${head.number} blocks`);

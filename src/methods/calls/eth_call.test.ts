@@ -28,7 +28,7 @@ async function asked(
 const answer = (result: CallResult, settings: Partial<MethodSettings> = {}): Promise<unknown> =>
   runMethod(ethCall, [{ to: TO }], { settings, call: () => result });
 
-describe('the call object', () => {
+describe('the call object (A6, B7)', () => {
   it('is normalised, and unknown fields are ignored', async () => {
     expect(
       await asked([{ to: TO, data: '0xFF', value: '0xA', type: '0x2', whatever: {}, from: null }]),
@@ -88,7 +88,7 @@ describe('the call object', () => {
   });
 });
 
-describe('overrides', () => {
+describe('overrides (B7)', () => {
   const call = (state: unknown, block?: unknown) => asked([{ to: TO }, 'latest', state, block]);
 
   it('of state are normalised', async () => {
@@ -137,7 +137,7 @@ describe('overrides', () => {
   });
 });
 
-describe('how a call ends', () => {
+describe('how a call ends (A6, B13)', () => {
   const panic = `0x4e487b71${'00'.repeat(31)}01` as const;
 
   it('with bytes', async () => {

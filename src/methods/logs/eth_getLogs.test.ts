@@ -37,7 +37,7 @@ const refusal = (filter: unknown, setup: Setup = {}): Promise<string> =>
     (error: Error) => error.message,
   );
 
-describe('A4, A5: what is found', () => {
+describe('what is found (A4, A5)', () => {
   it('serves every field of a log', async () => {
     expect((await logs({ fromBlock: '0x2', toBlock: '0x2' }))[1]).toEqual({
       address: A1,
@@ -113,7 +113,7 @@ describe('A4, A5: what is found', () => {
   });
 });
 
-describe('B8: what is refused, in these words', () => {
+describe('what is refused, in these words (B8)', () => {
   it('a range that is too long', async () => {
     const setup = { limits: { maxBlockRange: 3 } };
     expect(await refusal({ fromBlock: '0x0', toBlock: '0x4' }, setup)).toBe(

@@ -5,7 +5,7 @@ import { ethGetStorageAt } from './eth_getStorageAt.ts';
 const ADDRESS = `0x${'Ab'.repeat(20)}`;
 
 /** The fake state holds, at every slot, the slot's own key. */
-describe('eth_getStorageAt', () => {
+describe('eth_getStorageAt (A8)', () => {
   it.each(['0x1', '0x01', '1', '0X1', '01', `0x${'0'.repeat(63)}1`])(
     'takes the position %s',
     async (position) => {

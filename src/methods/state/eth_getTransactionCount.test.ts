@@ -5,7 +5,7 @@ import { ethGetTransactionCount } from './eth_getTransactionCount.ts';
 const ADDRESS = `0x${'Ab'.repeat(20)}`;
 
 /** In the fake state every nonce is the number of the block. */
-describe('eth_getTransactionCount', () => {
+describe('eth_getTransactionCount (A9)', () => {
   it.each([
     [[ADDRESS], '0x4'],
     [[ADDRESS, 'pending'], '0x4'],

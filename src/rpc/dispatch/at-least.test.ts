@@ -126,7 +126,7 @@ describe('x-chain-at-least (B3)', () => {
     expect(read(await second)).toMatchObject([200, { result: '0x5' }, 5]);
   });
 
-  it('holds when a reorganisation takes the head back below it', async () => {
+  it('holds when a reorg takes the head back below it', async () => {
     const chain = five();
     const call = `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x${'00'.repeat(20)}"}]}`;
     const head = await chain.head(async () => {

@@ -11,7 +11,7 @@ const call = (method: string, params: unknown = [], id: unknown = 1): string =>
 const error = (code: number, message: string, id = 'null'): string =>
   `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":${JSON.stringify(message)}}}`;
 
-describe('framing', () => {
+describe('framing (A1, B4)', () => {
   it('answers a request, with params left out, null or empty', async () => {
     const dispatcher = await testDispatcher();
     for (const params of ['', ',"params":null', ',"params":[]']) {
@@ -97,7 +97,7 @@ describe('framing', () => {
   });
 });
 
-describe('batches', () => {
+describe('batches (B4)', () => {
   it('answer each id in order, without notifications, and bad entries by themselves', async () => {
     const batch = `[${call('eth_blockNumber', [], 'a')},{"jsonrpc":"2.0","method":"eth_chainId"},7,${call('nope', [], 2)},{"jsonrpc":"2.0","id":1e0,"method":"eth_chainId"}]`;
     expect((await ask(await testDispatcher(), batch)).text).toBe(
@@ -175,7 +175,7 @@ describe('every answer (B1, B3)', () => {
   });
 });
 
-describe('a reorganisation under a request (B1, B2)', () => {
+describe('a reorg under a request (B1, B2)', () => {
   const TO = `0x${'00'.repeat(20)}`;
   const CALL = call('eth_call', [{ to: TO }]);
 
@@ -302,7 +302,7 @@ describe('blocks that are not held (B2, B5)', () => {
   });
 });
 
-describe('what a listener may not serve', () => {
+describe('what a listener may not serve (A7, B9)', () => {
   it('is HTTP 403 alone, and one entry in a batch', async () => {
     const dispatcher = await testDispatcher({ forbidden: new Set(['eth_getBlockReceipts']) });
     const refused = error(

@@ -71,7 +71,7 @@ export interface RpcResponse {
 
 const MAX_METHOD_CHARS = 128;
 const LONG_BODY_BYTES = 65_536;
-/** How often a request that met a reorganisation is run, each time on a new snapshot. */
+/** How often a request that met a reorg is run, each time on a new snapshot. */
 const MAX_RUNS = 3;
 /** A request that has taken longer is not run again: with this, all its runs together are little more than one. */
 const RERUN_WITHIN_MS = 2_000;
@@ -212,7 +212,7 @@ export class Dispatcher {
     return this.#start(task);
   }
 
-  /** The store may have told its reader of a reorganisation before anybody has told the head. */
+  /** The store may have told its reader of a reorg before anybody has told the head. */
   #refresh(): Promise<void> {
     // A store that cannot be read fails the request by itself.
     return this.#modules.head.refresh().catch(() => undefined);
@@ -271,7 +271,7 @@ export class Dispatcher {
     return { status: body === undefined ? 204 : 200, body, snapshot, answered };
   }
 
-  /** Runs one call; what goes wrong is a value, except a reorganisation, which concerns the whole request. */
+  /** Runs one call; what goes wrong is a value, except a reorg, which concerns the whole request. */
   #run(call: Call, context: CallContext, task: Task): Awaitable<RawJson | RpcError> {
     const { snapshot } = context;
     const { forbidden } = this.#options;

@@ -45,7 +45,7 @@ it.each([
   expect(toRpcError(error)).toEqual(expected);
 });
 
-it('only what the contract names is expected', () => {
+it('only what the contract names is expected (B10)', () => {
   expect(isExpected(new InvalidParamsError('x'))).toBe(true);
   expect(isExpected(new TypeError('x'))).toBe(false);
 });

@@ -104,7 +104,7 @@ export class PlainConnection implements Caller, Holder {
   }
 
   /** Is told the time now and then, and closes what has taken too long. */
-  grow(elapsedMs: number): void {
+  tick(elapsedMs: number): void {
     if (this.#working || this.#blocked) return;
     this.#ageMs += elapsedMs;
     const { headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = this.#options;

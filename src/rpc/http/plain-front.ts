@@ -37,7 +37,7 @@ export class PlainFront {
     });
     const { checkIntervalMs } = options;
     this.#timer = setInterval(() => {
-      for (const connection of this.#connections) connection.grow(checkIntervalMs);
+      for (const connection of this.#connections) connection.tick(checkIntervalMs);
     }, checkIntervalMs);
     this.#timer.unref();
   }

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { type Collection, LeftBehind } from './heap-reclaimer.ts';
+import { type Collection, HeapReclaimer } from './heap-reclaimer.ts';
 
 const MIB = 2 ** 20;
 
 function world() {
   const now = { held: 0, kept: 0, garbage: 0, heap: 0, heapGarbage: 0, busy: 0, emptied: 0 };
   const collections: Collection[] = [];
-  const left = new LeftBehind({
+  const left = new HeapReclaimer({
     held: () => now.held,
     use: () => ({ heap: now.heap + now.heapGarbage, external: now.kept + now.garbage, busy: now.busy }),
     resident: () => now.kept + now.heap + now.emptied,
@@ -105,7 +105,7 @@ it('does not take for growth what a start needs', () => {
 });
 
 it('leaves V8 to itself where it cannot be asked to collect', () => {
-  const left = new LeftBehind({
+  const left = new HeapReclaimer({
     held: () => 0,
     use: () => ({ heap: 2 ** 40, external: 0, busy: 0 }),
     collect: undefined,

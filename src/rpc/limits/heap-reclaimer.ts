@@ -29,7 +29,7 @@ export interface ThreadUse {
   readonly busy: number;
 }
 
-export interface LeftBehindModules {
+export interface HeapReclaimerModules {
   /** What clients hold now. */
   readonly held: () => number;
   readonly use?: () => ThreadUse;
@@ -43,7 +43,7 @@ export interface LeftBehindModules {
  * Frees what clients left behind: unfinished messages, long requests and answers. V8 looks for it when it needs room, and has room
  * for hundreds of megabytes; most of it is outside of its heap, where it sees little of it.
  */
-export class LeftBehind {
+export class HeapReclaimer {
   readonly #held: () => number;
   readonly #use: () => ThreadUse;
   readonly #resident: () => number;
@@ -67,7 +67,7 @@ export class LeftBehind {
     // Where it is not known, nothing is known to have grown.
     resident = () => residentBytes()?.anonymous ?? 0,
     collect = collectorHere(),
-  }: LeftBehindModules) {
+  }: HeapReclaimerModules) {
     this.#held = held;
     this.#use = use;
     this.#resident = resident;
@@ -134,7 +134,7 @@ function useHere(): () => ThreadUse {
   };
 }
 
-function collectorHere(): LeftBehindModules['collect'] {
+function collectorHere(): HeapReclaimerModules['collect'] {
   const { gc } = globalThis;
   if (gc === undefined) return undefined;
   return (kind) =>

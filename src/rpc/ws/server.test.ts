@@ -253,7 +253,7 @@ it('bounds the requests of one connection that are worked on', async () => {
   expect(most).toBe(2);
 });
 
-it('closes every subscriber when the copy begins anew', async () => {
+it('closes every subscriber when the copy re-anchors', async () => {
   await using listener = await startListener();
   using client = await TestClient.connect(listener.url);
   using other = await TestClient.connect(listener.url);

@@ -197,7 +197,7 @@ describe('FlashblockSource', () => {
     await bench.until(() => bench.source.streams[0]?.state === 'silent');
   });
 
-  it('drops everything when nobody takes it, and begins anew', async () => {
+  it('drops everything when nobody takes it, and starts over', async () => {
     await using bench = await Bench.start(1, { maxQueuedEvents: 2 });
     const { source } = bench;
     const abort = new AbortController();

@@ -1,3 +1,4 @@
+import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { parseEndpoints } from '../transport/endpoint.ts';
@@ -5,7 +6,7 @@ import { EventQueue } from './event-queue.ts';
 import type { FlashblockEvent, ObserveFlashblocks } from './events.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from './options.ts';
 import { advance, isPassedOn, nextDeadline, type SequenceInput, type SequenceOutcome } from './sequence.ts';
-import { type BlockRef, emptySequence, type SequenceState } from './sequence-state.ts';
+import { emptySequence, type SequenceState } from './sequence-state.ts';
 import { FlashblockStream, type StreamHealth } from './stream.ts';
 
 export interface FlashblockModules {
@@ -114,7 +115,7 @@ export class FlashblockSource {
       this.#queue.put(event);
       return true;
     }
-    // A hole is no use to anybody: what waits goes as a whole, and the next index 0 begins anew.
+    // A hole is no use to anybody: what waits goes as a whole, and the next index 0 starts over.
     const numbers = [...this.#queue.clear(), event].map(numberOf);
     const { pending } = this.#state;
     const from = Math.min(...numbers, ...pending.map(({ number }) => number));

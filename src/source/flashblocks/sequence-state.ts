@@ -1,10 +1,6 @@
+import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import type { Flashblock } from './flashblock.ts';
-
-export interface BlockRef {
-  readonly number: number;
-  readonly hash: Hex;
-}
 
 /** A flashblock with where and when it came. */
 export interface Arrival {

@@ -1,9 +1,9 @@
+import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import type { Flashblock } from './flashblock.ts';
 import { type Decision, decide, judge } from './sequence-rules.ts';
 import {
   type Arrival,
-  type BlockRef,
   endPending,
   giveUp,
   type Held,

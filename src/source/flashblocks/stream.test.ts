@@ -80,7 +80,7 @@ describe('FlashblockStream', () => {
       expect(rig.stream.health).toMatchObject({ state: 'lost', undecodable: (at + 1) * maxUndecodable });
       await rig.pause(pauseMs);
     }
-    // One flashblock, and it begins anew with the shortest.
+    // One flashblock, and it starts over with the shortest.
     const socket = await rig.connection(4);
     socket.send(flashblock(0));
     await until(() => rig.taken.length === 1);

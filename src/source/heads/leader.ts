@@ -1,7 +1,7 @@
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import type { Head, HeadEvent } from '../interface.ts';
-import { Demotions } from '../pool/demotion.ts';
+import { Bans } from '../pool/ban.ts';
 import { type Circumstances, type Exclusion, Moment } from './leader-moment.ts';
 import { type NamedHead, NamedHeads, type Standing } from './named-heads.ts';
 
@@ -50,15 +50,15 @@ const MAX_BAR = 12;
 const TOO_HARD = { firstMs: 60_000, maxMs: 3_600_000 };
 
 /**
- * Decides whose chain is the canonical one (B19). One upstream leads: its heads and reorganisations are followed.
+ * Decides whose chain is the canonical one (B19). One upstream leads: its heads and reorgs are followed.
  * Another's head counts where it extends ours. Pure: events in, decisions out, and the time comes with them.
  */
 export class Leader {
   readonly #hysteresisMs: number;
   readonly #heads: NamedHeads;
   /** Who named a chain that was refused, and for how long they should not lead. */
-  readonly #bars: Demotions;
-  readonly #tooHard = new Demotions(TOO_HARD);
+  readonly #bans: Bans;
+  readonly #tooHard = new Bans(TOO_HARD);
   #ours: BlockRef;
   #leader: string | undefined;
   #startedAt: number | undefined;
@@ -68,7 +68,7 @@ export class Leader {
   constructor(upstreams: readonly string[], ours: BlockRef, { hysteresisMs }: LeaderOptions) {
     this.#hysteresisMs = hysteresisMs;
     this.#heads = new NamedHeads(upstreams);
-    this.#bars = new Demotions({ firstMs: hysteresisMs * 2, maxMs: hysteresisMs * MAX_BAR });
+    this.#bans = new Bans({ firstMs: hysteresisMs * 2, maxMs: hysteresisMs * MAX_BAR });
     this.#ours = ours;
   }
 
@@ -105,7 +105,7 @@ export class Leader {
 
   /** An upstream's chain cannot be followed from ours. */
   refused(upstream: string, now: number): void {
-    this.#bars.add(upstream, now);
+    this.#bans.add(upstream, now);
   }
 
   /** A block of an upstream's chain cannot be executed within our limits. */
@@ -251,7 +251,7 @@ export class Leader {
     this.#belowSince ??= moment.now;
     if (standings.includes('unknown')) return undefined;
     if (moment.isPast(this.#belowSince + this.#hysteresisMs)) return { head: target, mode: 'back' };
-    // A new fork, though lower, is a reorganisation; where nobody could object to it, there is nothing to wait for.
+    // A new fork, though lower, is a reorg; where nobody could object to it, there is nothing to wait for.
     const isFork = !moment.under.has(upstream);
     return isFork && others.length === 0 ? { head: target, mode: 'follow' } : undefined;
   }
@@ -310,6 +310,6 @@ export class Leader {
   }
 
   #isBarred(upstream: string, now: number): boolean {
-    return this.#bars.outFor(upstream, now) > 0 || this.#tooHard.outFor(upstream, now) > 0;
+    return this.#bans.outFor(upstream, now) > 0 || this.#tooHard.outFor(upstream, now) > 0;
   }
 }

@@ -20,7 +20,7 @@ export type SourceEvent =
   /** A question that was already on its way for somebody else. */
   | { readonly kind: 'shared' }
   | {
-      readonly kind: 'demoted';
+      readonly kind: 'banned';
       readonly upstream: string;
       readonly item: string;
       readonly what: string;

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { SourceError } from '../errors.ts';
 
-export interface Contest<Member, T> {
+export interface HedgedRequest<Member, T> {
   readonly first: Member;
   /** When the first one is late: who else is asked, if anybody. */
   readonly hedgeMs: number | undefined;
@@ -17,8 +17,8 @@ const ANSWERED = new DOMException('another upstream answered', 'AbortError');
  * Asks one member, and a second one if the first is late; the first answer counts and the other is given up.
  * `undefined` when nobody answered. Rejects when the signal aborts, or with an error that is not an upstream's.
  */
-export function firstToAnswer<Member, T>(
-  contest: Contest<Member, T>,
+export function hedgedRequest<Member, T>(
+  request: HedgedRequest<Member, T>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<{ readonly member: Member; readonly value: T } | undefined> {
@@ -35,26 +35,26 @@ export function firstToAnswer<Member, T>(
     const onAbort = (): void => end(() => reject(signal.reason as Error));
     const start = (member: Member): void => {
       running += 1;
-      contest.run(member, over.signal).then(
+      request.run(member, over.signal).then(
         (value) => end(() => resolve({ member, value })),
         (error: unknown) => {
           if (over.signal.aborted) return;
           if (!(error instanceof SourceError)) return end(() => reject(error));
-          contest.onFailure(member, error);
+          request.onFailure(member, error);
           running -= 1;
           if (running === 0) end(() => resolve(undefined));
         },
       );
     };
     const cancel =
-      contest.hedgeMs === undefined
+      request.hedgeMs === undefined
         ? () => {}
-        : clock.after(contest.hedgeMs, () => {
-            const second = contest.hedge();
+        : clock.after(request.hedgeMs, () => {
+            const second = request.hedge();
             if (second !== undefined) start(second);
           });
     if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
-    start(contest.first);
+    start(request.first);
   });
 }

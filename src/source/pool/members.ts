@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { SourceError } from '../errors.ts';
 import type { Lie, UpstreamStatus } from '../interface.ts';
 import type { Endpoint } from '../transport/endpoint.ts';
-import { Demotions } from './demotion.ts';
+import { Bans } from './ban.ts';
 import type { Observe } from './events.ts';
 import { Health } from './health.ts';
 import type { PoolOptions } from './options.ts';
@@ -29,22 +29,22 @@ export class Members {
   readonly all: readonly Member[];
   readonly #clock: Clock;
   readonly #observe: Observe;
-  readonly #demotions: Demotions;
+  readonly #bans: Bans;
 
   constructor(endpoints: readonly Endpoint[], options: PoolOptions, clock: Clock, observe: Observe) {
     this.#clock = clock;
     this.#observe = observe;
-    this.#demotions = new Demotions(options.demotion);
+    this.#bans = new Bans(options.ban);
     this.all = endpoints.map((endpoint) => this.#join(endpoint, options));
   }
 
   report(upstream: string, lie: Lie): void {
-    const ms = this.#demotions.add(upstream, this.#clock.now());
-    this.#observe({ kind: 'demoted', upstream, ...lie, lies: this.#demotions.lies(upstream), ms });
+    const ms = this.#bans.add(upstream, this.#clock.now());
+    this.#observe({ kind: 'banned', upstream, ...lie, lies: this.#bans.lies(upstream), ms });
   }
 
   trusts(upstream: string): boolean {
-    return this.#demotions.outFor(upstream, this.#clock.now()) === 0;
+    return this.#bans.outFor(upstream, this.#clock.now()) === 0;
   }
 
   sawHead(upstream: string, number: number): void {
@@ -82,8 +82,8 @@ export class Members {
       errorRate: health.errorRate(now),
       head: health.head < 0 ? undefined : health.head,
       lag: health.head < 0 ? undefined : Math.max(0, best - health.head),
-      lies: this.#demotions.lies(name),
-      outForMs: this.#demotions.outFor(name, now),
+      lies: this.#bans.lies(name),
+      outForMs: this.#bans.outFor(name, now),
       batchCalls: upstream.batchCalls,
       otherChain: upstream.otherChain,
     }));

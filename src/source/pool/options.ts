@@ -1,6 +1,6 @@
 import type { Options } from '../../config/table.ts';
 import type { BackOff } from '../clock.ts';
-import type { DemotionOptions } from './demotion.ts';
+import type { BanOptions } from './ban.ts';
 import type { UpstreamOptions } from './upstream.ts';
 
 export interface PoolOptions extends UpstreamOptions {
@@ -17,7 +17,7 @@ export interface PoolOptions extends UpstreamOptions {
   readonly maxHedges: number;
   /** Different questions at the same time; more fail at once. */
   readonly maxQuestions: number;
-  readonly demotion: DemotionOptions;
+  readonly ban: BanOptions;
 }
 
 export interface WatchOptions {
@@ -54,7 +54,7 @@ export const DEFAULT_SOURCE_OPTIONS: SourceOptions = {
     chainCheckMs: 60_000,
     otherChainMs: 5_000,
     denial: { firstMs: 300_000, maxMs: 3_600_000 },
-    demotion: { firstMs: 60_000, maxMs: 3_600_000 },
+    ban: { firstMs: 60_000, maxMs: 3_600_000 },
   },
   watch: { pollMs: 500, staleMs: 8_000, reconnect: { firstMs: 250, maxMs: 15_000 } },
 };
@@ -81,6 +81,6 @@ export function poolOptions(options: PoolSettings): PoolOptions {
     maxInFlight: options.upstreamInFlight,
     maxQueuedCalls: options.upstreamQueue,
     maxResponseBytes: options.upstreamResponseBytes,
-    demotion: { ...pool.demotion, firstMs: options.upstreamDemotionMs },
+    ban: { ...pool.ban, firstMs: options.upstreamDemotionMs },
   };
 }

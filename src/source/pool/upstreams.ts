@@ -1,10 +1,10 @@
 import { SingleFlight } from '../../primitives/single-flight.ts';
 import { backOffMs, type Clock, sleep, systemClock } from '../clock.ts';
 import { mostTelling, SourceError } from '../errors.ts';
-import type { Answer, Lie, UpstreamStatus } from '../interface.ts';
+import type { Lie, UpstreamAnswer, UpstreamStatus } from '../interface.ts';
 import { parseEndpoints } from '../transport/endpoint.ts';
 import type { Observe } from './events.ts';
-import { firstToAnswer } from './hedged-request.ts';
+import { hedgedRequest } from './hedged-request.ts';
 import { type Member, Members } from './members.ts';
 import type { PoolOptions } from './options.ts';
 import type { Upstream } from './upstream.ts';
@@ -70,7 +70,7 @@ export class Upstreams {
   }
 
   /** Asks until somebody answers; fails with the most telling `SourceError`, or the signal's reason. */
-  ask<T>(question: Question<T>): Promise<Answer<T>> {
+  ask<T>(question: Question<T>): Promise<UpstreamAnswer<T>> {
     const { forRequest = false, only } = question;
     const asked = only === undefined ? question.key : `${only} ${question.key}`;
     // A request may wait together with what follows the chain, but not the other way round.
@@ -91,7 +91,7 @@ export class Upstreams {
     method: string,
     params: readonly unknown[],
     options: Omit<Question<unknown>, 'key' | 'run'> = {},
-  ): Promise<Answer<unknown>> {
+  ): Promise<UpstreamAnswer<unknown>> {
     return this.ask({
       ...options,
       key: `${method}${JSON.stringify(params)}`,
@@ -126,7 +126,7 @@ export class Upstreams {
     for (const { upstream } of this.#members.all) upstream.close();
   }
 
-  async #answer<T>(question: Question<T>, asked: AbortSignal): Promise<Answer<T>> {
+  async #answer<T>(question: Question<T>, asked: AbortSignal): Promise<UpstreamAnswer<T>> {
     if (this.#closed !== undefined) throw this.#closed;
     const { deadlineMs } = this.#options;
     // One for all reasons to stop: a composite of signals would cost more than the question.
@@ -156,7 +156,7 @@ export class Upstreams {
     question: Question<T>,
     failures: Map<Member, SourceError>,
     signal: AbortSignal,
-  ): Promise<Answer<T>> {
+  ): Promise<UpstreamAnswer<T>> {
     const rounds = Math.min(question.rounds ?? this.#options.rounds, this.#options.rounds);
     for (let round = 1; ; round++) {
       const tried = new Set<Member>();
@@ -188,7 +188,7 @@ export class Upstreams {
   ): Promise<{ readonly member: Member; readonly value: T } | undefined> {
     const { hedgeFactor, hedgeMinMs, maxHedges } = this.#options;
     tried.add(first);
-    return firstToAnswer(
+    return hedgedRequest(
       {
         first,
         hedgeMs:

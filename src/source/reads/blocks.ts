@@ -3,7 +3,7 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseUint64, toQuantity } from '../../primitives/parse.ts';
 import { mostTelling, SourceError } from '../errors.ts';
-import type { Answer, Finality, Head, JsonObject, ReadOptions } from '../interface.ts';
+import type { Finality, Head, JsonObject, ReadOptions, UpstreamAnswer } from '../interface.ts';
 import type { Upstream } from '../pool/upstream.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { present, readBlock, readHead, shaped, WrongBlockError } from './shape.ts';
@@ -14,7 +14,7 @@ export async function headOf(upstream: Upstream, signal?: AbortSignal): Promise<
   return shaped(upstream, () => readHead(block));
 }
 
-export function readLatest(pool: Upstreams, options: ReadOptions = {}): Promise<Answer<Head>> {
+export function readLatest(pool: Upstreams, options: ReadOptions = {}): Promise<UpstreamAnswer<Head>> {
   return pool.ask({ ...options, key: 'head', run: headOf });
 }
 
@@ -24,7 +24,7 @@ const PATIENCE_MS = 1_000;
 export async function readHeads(
   pool: Upstreams,
   { signal }: ReadOptions = {},
-): Promise<readonly Answer<Head>[]> {
+): Promise<readonly UpstreamAnswer<Head>[]> {
   const stop = new AbortController();
   const over = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   const answers = pool.upstreams
@@ -53,7 +53,7 @@ export async function readHeads(
 export async function readChainIds(
   pool: Upstreams,
   options: ReadOptions,
-): Promise<readonly Answer<bigint>[]> {
+): Promise<readonly UpstreamAnswer<bigint>[]> {
   const settled = await Promise.allSettled(
     pool.upstreams.map(async (upstream) => {
       const id = await upstream.request('eth_chainId', [], options.signal);
@@ -67,7 +67,7 @@ export async function readChainIds(
 }
 
 /** Both from one upstream: safe of one and finalized of another could contradict each other. */
-export function readFinality(pool: Upstreams, options: ReadOptions = {}): Promise<Answer<Finality>> {
+export function readFinality(pool: Upstreams, options: ReadOptions = {}): Promise<UpstreamAnswer<Finality>> {
   return pool.ask({
     ...options,
     key: 'finality',
@@ -99,7 +99,7 @@ export function readBlockByHash(
   pool: Upstreams,
   hash: Hex,
   options: ReadOptions = {},
-): Promise<Answer<JsonObject> | undefined> {
+): Promise<UpstreamAnswer<JsonObject> | undefined> {
   return orUnknown(
     pool.ask({
       ...options,
@@ -118,7 +118,7 @@ export function readHashAt(
   pool: Upstreams,
   number: number,
   options: ReadOptions = {},
-): Promise<Answer<Hex> | undefined> {
+): Promise<UpstreamAnswer<Hex> | undefined> {
   const quantity = toQuantity(number);
   return orUnknown(
     pool.ask({
@@ -137,7 +137,7 @@ export function readBlockByNumber(
   pool: Upstreams,
   number: number,
   options: ReadOptions = {},
-): Promise<Answer<JsonObject> | undefined> {
+): Promise<UpstreamAnswer<JsonObject> | undefined> {
   const quantity = toQuantity(number);
   return orUnknown(
     pool.ask({
@@ -181,7 +181,7 @@ export function readAncestors(
   hash: Hex,
   from: number,
   options: ReadOptions = {},
-): Promise<Answer<readonly JsonObject[]>> {
+): Promise<UpstreamAnswer<readonly JsonObject[]>> {
   return pool.ask({
     ...options,
     key: `ancestors${hash}${from}`,

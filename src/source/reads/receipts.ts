@@ -2,7 +2,7 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseArray, parseHash } from '../../primitives/parse.ts';
 import { SourceError } from '../errors.ts';
-import type { Answer, JsonObject, ReadOptions } from '../interface.ts';
+import type { JsonObject, ReadOptions, UpstreamAnswer } from '../interface.ts';
 import type { Upstream } from '../pool/upstream.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { present, readBlock, readObjects, shaped } from './shape.ts';
@@ -14,7 +14,7 @@ export function readReceipts(
   pool: Upstreams,
   hash: Hex,
   options: ReadOptions = {},
-): Promise<Answer<readonly JsonObject[]>> {
+): Promise<UpstreamAnswer<readonly JsonObject[]>> {
   return pool.ask({
     ...options,
     key: `receipts${hash}`,

@@ -3,7 +3,7 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { parseBytes, parseHash, parseObject, parseQuantity, parseUint64 } from '../../primitives/parse.ts';
 import { SourceError, type SourceErrorCode } from '../errors.ts';
-import type { Answer, JsonObject, ReadOptions, StateRead } from '../interface.ts';
+import type { JsonObject, ReadOptions, StateRead, UpstreamAnswer } from '../interface.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { readAncestors } from './blocks.ts';
 import { present, readHead, readObjects, shaped } from './shape.ts';
@@ -99,7 +99,7 @@ export function readProof(
   pool: Upstreams,
   subject: { readonly address: Uint8Array; readonly slots: readonly Uint8Array[]; readonly blockHash: Hex },
   options: ReadOptions = {},
-): Promise<Answer<JsonObject>> {
+): Promise<UpstreamAnswer<JsonObject>> {
   const { blockHash } = subject;
   const address = toHex(subject.address);
   const slots = subject.slots.map(toHex);
@@ -137,7 +137,7 @@ export async function readPrestate(
   pool: Upstreams,
   blockHash: Hex,
   options: ReadOptions = {},
-): Promise<Answer<readonly JsonObject[]> | undefined> {
+): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined> {
   try {
     return await pool.ask({
       ...options,

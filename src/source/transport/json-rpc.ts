@@ -1,7 +1,7 @@
 import { boundedWaitMs, SourceError, type SourceErrorCode } from '../errors.ts';
 
 /** What a server said about one call. */
-export interface RpcError {
+export interface UpstreamRpcError {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
@@ -9,7 +9,7 @@ export interface RpcError {
 
 export type RpcAnswer =
   | { readonly id: number | undefined; readonly result: unknown }
-  | { readonly id: number | undefined; readonly error: RpcError };
+  | { readonly id: number | undefined; readonly error: UpstreamRpcError };
 
 /** The text of one call. */
 export function encodeCall(id: number, method: string, params: readonly unknown[]): string {
@@ -27,7 +27,7 @@ export function readAnswer(value: unknown): RpcAnswer | undefined {
   return result === undefined ? undefined : { id, result };
 }
 
-function readError(error: unknown): RpcError {
+function readError(error: unknown): UpstreamRpcError {
   if (typeof error !== 'object' || error === null) return { code: 0, message: String(error) };
   const { code, message, data } = error as Record<string, unknown>;
   return { code: Number(code) || 0, message: typeof message === 'string' ? message : '', data };
@@ -66,7 +66,7 @@ const BY_WORDS: readonly (readonly [RegExp, SourceErrorCode])[] = [
 const FINAL_CODES: ReadonlySet<number> = new Set([-32600, -32602, -32700]);
 
 /** What a server's error means for us. */
-export function classify(error: RpcError): {
+export function classify(error: UpstreamRpcError): {
   readonly code: SourceErrorCode;
   readonly retryAfterMs?: number;
 } {
@@ -82,7 +82,7 @@ const WAIT = /again in["\s:]*([\d.]+)\s*(ms|s|m)\b/i;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
 /** How long a rate limit asks to wait, in the two forms providers have for it. */
-function readWait({ message, data }: RpcError): number | undefined {
+function readWait({ message, data }: UpstreamRpcError): number | undefined {
   const seconds = (data as { rate?: { backoff_seconds?: unknown } } | null | undefined)?.rate
     ?.backoff_seconds;
   if (typeof seconds === 'number' && seconds >= 0) return boundedWaitMs(seconds * 1_000);
@@ -93,7 +93,7 @@ function readWait({ message, data }: RpcError): number | undefined {
 
 /** A server's error as ours; its words are shown as far as the endpoint's `scrub` lets them through. */
 export function toSourceError(
-  error: RpcError,
+  error: UpstreamRpcError,
   endpoint: { readonly name: string; scrub(text: string): string },
 ): SourceError {
   const said = endpoint.scrub(error.message);

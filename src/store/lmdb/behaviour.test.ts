@@ -192,7 +192,7 @@ describe(`lmdb store (seed ${seed})`, () => {
   });
 
   /** Lets a process write for a random time. */
-  async function killWriter(mode: 'append' | 'anew', random: (below: number) => number): Promise<void> {
+  async function killWriter(mode: 'append' | 'reanchor', random: (below: number) => number): Promise<void> {
     const child: ChildProcess = fork(
       new URL('../../../test/support/store/lmdb-writer.ts', import.meta.url),
       [path, mode],
@@ -206,11 +206,11 @@ describe(`lmdb store (seed ${seed})`, () => {
     await once(child, 'exit');
   }
 
-  it('holds one whole copy after kill -9 while it begins anew', { timeout: 60_000 }, async () => {
+  it('holds one whole copy after kill -9 while it re-anchors', { timeout: 60_000 }, async () => {
     const random = createRandom(seed);
     let before = -1;
     for (let round = 0; round < 6; round++) {
-      await killWriter('anew', random);
+      await killWriter('reanchor', random);
       const store = await openLmdbStore({ path, mapSizeBytes, undoWindow: 8 });
       const marks = store.marks();
       await store.close();

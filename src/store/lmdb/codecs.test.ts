@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DecodeError } from '../../chain/byte-codec.ts';
+import { CodecError } from '../../chain/byte-codec.ts';
 import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './logs/posting-codec.ts';
 import { decodeIndexes, encodeIndexes } from './logs/write-postings.ts';
 import { decodeMarks, encodeMarks } from './meta.ts';
@@ -62,7 +62,7 @@ describe(`lmdb codecs (seed ${seed})`, () => {
           try {
             decode(bytes);
           } catch (error) {
-            expect(error).toBeInstanceOf(DecodeError);
+            expect(error).toBeInstanceOf(CodecError);
           }
         }
       }),

@@ -57,7 +57,7 @@ class MemoryStore implements Store {
   }
 
   async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
-    if (options.anew) return this.#beginAnew(outcomes, options);
+    if (options.reanchor) return this.#beginAnew(outcomes, options);
     if (options.onto !== undefined) this.#checkRevert(options.onto);
     const onto = options.onto ?? Number.POSITIVE_INFINITY;
     const kept = this.#chain.filter(({ number }) => number <= onto);
@@ -246,7 +246,7 @@ class MemoryStore implements Store {
       throw new StoreError('conflict', `history from block ${this.#lowest} on would be lost`);
     }
     const fresh = new MemoryStore(this.#undoWindow);
-    await fresh.append(outcomes, { ...options, anew: false });
+    await fresh.append(outcomes, { ...options, reanchor: false });
     this.#chain = fresh.#chain;
     this.#older = [];
     this.#lowest = fresh.#lowest;

@@ -105,7 +105,7 @@ it('takes nothing back while a block is sealed and not told of, whatever the nex
   expect(ledger.standing.map(({ block }) => block.number)).toEqual([2]);
 });
 
-it('begins anew with the first block of another copy', () => {
+it('starts over with the first block of another copy', () => {
   const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
   ledger.apply({ kind: 'anchored' });
   expect(ledger.tip).toBeUndefined();

@@ -66,7 +66,7 @@ export async function downtime({ checks, seed }: Scene): Promise<void> {
     `200 blocks behind a pruned upstream: at the head ${seconds(started)} after the start; ${line === undefined ? 'it went on' : brief(line)}`,
   );
   checks.check(
-    'it says loudly that it began anew',
+    'it says loudly that it re-anchored',
     line?.includes('"level":"warn"') === true,
     ours.running.output().slice(-2000),
   );

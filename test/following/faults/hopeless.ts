@@ -59,7 +59,7 @@ export async function hopeless({ checks }: Scene): Promise<void> {
   const { hash } = await chain.mineTransfer();
   await untilHead(ours, hash, 20_000);
   const ms = performance.now() - goneAt;
-  checks.check('all say so for long enough: it begins anew, loudly', await writes(ours.running, began));
+  checks.check('all say so for long enough: it re-anchors, loudly', await writes(ours.running, began));
   checks.check('and not before', ms >= 1_500, ms);
-  say(`nobody has it for good: begun anew after ${seconds(goneAt)} (--reanchor-after 1500ms)`);
+  say(`nobody has it for good: re-anchored after ${seconds(goneAt)} (--reanchor-after 1500ms)`);
 }

@@ -95,7 +95,7 @@ export async function kills({ checks, seed, full }: Scene): Promise<void> {
   checks.check('it began once', !running.output().includes('a new copy begins'));
 }
 
-/** Grows the chain, with a small reorganisation now and then. */
+/** Grows the chain, with a small reorg now and then. */
 async function grow(chain: LiveChain, random: Random, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     if (random.chance(0.06)) await chain.reorg(random.between(1, 3));

@@ -7,7 +7,7 @@ import { LiveChain } from '../live-chain.ts';
 import { traffic } from '../traffic.ts';
 
 /** Forks of several depths replace each other under steady requests: no answer may mix two of them. */
-export async function reorganisations({ checks, seed, full }: Scene): Promise<void> {
+export async function reorgs({ checks, seed, full }: Scene): Promise<void> {
   await using chain = await LiveChain.start(seed, 8, { archive: true });
   await using data = await tempDir('following');
   const anchor = chain.head.number;
@@ -34,7 +34,7 @@ export async function reorganisations({ checks, seed, full }: Scene): Promise<vo
   ] as const;
   const long = [...short, [1, 2], [3, 4], [2, 1], [30, 31], [10, 11], [8, 3], [30, 31]] as const;
   for (const [depth, length] of full ? long : short) {
-    // Steady state on both sides of each reorganisation: the requests are the test.
+    // Steady state on both sides of each reorg: the requests are the test.
     await chain.grow(3);
     await pause(300);
     const started = performance.now();

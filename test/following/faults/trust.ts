@@ -62,7 +62,7 @@ export async function trust({ checks, seed }: Scene): Promise<void> {
       const began = await writes(ours.running, 'a new copy begins', times);
       const more = ours.running.output().split('a new copy begins').length - 1 > times;
       checks.check(
-        'only a copy that holds a lie begins anew',
+        'only a copy that holds a lie re-anchors',
         began && !more,
         ours.running.output().slice(-1500),
       );

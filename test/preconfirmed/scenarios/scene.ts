@@ -6,13 +6,13 @@ import {
   FlashblockBuilder,
 } from '../../support/flashblocks/builder.ts';
 import type { Random } from '../../support/random.ts';
-import type { BlockRef, OpSequencer } from '../../support/servers/op-sequencer.ts';
+import type { OpSequencer, SequencedBlock } from '../../support/servers/op-sequencer.ts';
 import type { Workload } from '../../support/workload/workload.ts';
 import type { ActScript } from './script.ts';
 
 /** A block with the one it stands on. */
 export interface Linked {
-  readonly block: BlockRef;
+  readonly block: SequencedBlock;
   readonly parent: Hex;
 }
 
@@ -29,7 +29,7 @@ export interface Act {
 
 /** A block of the chain, with what is needed to make another in its place. */
 interface Past extends Linked {
-  readonly below: BlockRef;
+  readonly below: SequencedBlock;
   readonly plan: BlockPlan;
 }
 
@@ -41,9 +41,9 @@ export class Stage {
   readonly #builder: FlashblockBuilder;
   readonly #workload: Workload;
   readonly #past: Past[] = [];
-  #tip: BlockRef;
+  #tip: SequencedBlock;
   /** The last block as flashblocks showed it, if it ended otherwise. */
-  #unsealed: BlockRef | undefined;
+  #unsealed: SequencedBlock | undefined;
   #made = 0;
 
   constructor(sequencer: OpSequencer, workload: Workload) {
@@ -54,7 +54,7 @@ export class Stage {
   }
 
   /** What the next act stands on. */
-  get tip(): BlockRef {
+  get tip(): SequencedBlock {
     return this.#tip;
   }
 
@@ -91,7 +91,7 @@ export class Stage {
   }
 
   async #attempt(
-    parent: BlockRef,
+    parent: SequencedBlock,
     plan: BlockPlan,
     attempt: number,
     count: number,
@@ -106,9 +106,9 @@ export class Stage {
 
   async #end(
     { end }: ActScript,
-    parent: BlockRef,
+    parent: SequencedBlock,
     plan: BlockPlan,
-    shown: BlockRef,
+    shown: SequencedBlock,
   ): Promise<readonly Past[]> {
     if (end === 'other') return [await this.#another(parent, plan, plan.parts.slice(0, -1).flat())];
     if (end === 'sealed') return [{ block: shown, parent: parent.hash, below: parent, plan }];
@@ -128,13 +128,13 @@ export class Stage {
     return branch;
   }
 
-  async #orphan(parent: BlockRef): Promise<BuiltFlashblock | undefined> {
+  async #orphan(parent: SequencedBlock): Promise<BuiltFlashblock | undefined> {
     const { block } = await this.#another(parent, { parts: [] }, []);
     return (await this.#attempt(block, { parts: [] }, 0, 1))[0];
   }
 
   /** A block like the planned one, with only these transactions and a randao of its own. */
-  async #another(below: BlockRef, plan: BlockPlan, transactions: readonly Hex[]): Promise<Past> {
+  async #another(below: SequencedBlock, plan: BlockPlan, transactions: readonly Hex[]): Promise<Past> {
     const { parts: _parts, attempt: _attempt, ...rest } = plan;
     this.#made += 1;
     const inputs = { ...rest, transactions, prevRandao: this.#randao() };
@@ -147,7 +147,7 @@ export class Stage {
   }
 }
 
-function lastOf(attempt: readonly BuiltFlashblock[]): BlockRef {
+function lastOf(attempt: readonly BuiltFlashblock[]): SequencedBlock {
   const last = attempt.at(-1);
   if (last === undefined) throw new Error('a block has at least one flashblock');
   const { blockHash: hash, blockNumber, timestamp } = last.payload;

@@ -1,4 +1,4 @@
-import type { BlockRef } from '../../support/servers/op-sequencer.ts';
+import type { SequencedBlock } from '../../support/servers/op-sequencer.ts';
 import { PreconfirmedRig, type RigOptions } from '../rig.ts';
 import { Channels } from './player.ts';
 import { Stage } from './scene.ts';
@@ -19,7 +19,7 @@ export async function startStagedRig(options: Omit<RigOptions, 'streams' | 'tip'
     faults: channels.scriptOf(at),
   }));
   let stage: Stage | undefined;
-  const tip = (): BlockRef => {
+  const tip = (): SequencedBlock => {
     if (stage === undefined) throw new Error('no block is built yet');
     return stage.tip;
   };

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem';
 import type { BuiltFlashblock } from '../../support/flashblocks/builder.ts';
-import type { BlockRef } from '../../support/servers/op-sequencer.ts';
+import type { SequencedBlock } from '../../support/servers/op-sequencer.ts';
 import type { Named } from '../comparison.ts';
 import type { Moment } from '../rig.ts';
 import type { Linked } from './scene.ts';
@@ -69,7 +69,7 @@ export class Truth {
   }
 
   /** Confirmed blocks from a number on through the head, ascending. */
-  chain(head: BlockRef, from: number): readonly Hex[] {
+  chain(head: SequencedBlock, from: number): readonly Hex[] {
     const hashes: Hex[] = [];
     for (let at = this.#confirmed.get(head.hash); at !== undefined && at.block.number >= from; ) {
       hashes.unshift(at.block.hash);
@@ -80,7 +80,7 @@ export class Truth {
   }
 
   /** From the block above the head on; undefined when it does not stand on it. */
-  #stack(newest: Shown, head: BlockRef): Moment['stack'] | undefined {
+  #stack(newest: Shown, head: SequencedBlock): Moment['stack'] | undefined {
     const stack: Shown[] = [];
     for (let at: Shown | undefined = newest; at !== undefined; at = this.#byHash.get(at.parent)) {
       stack.unshift(at);

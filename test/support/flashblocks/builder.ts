@@ -1,10 +1,10 @@
 import { concatHex, type Hex, keccak256, numberToHex, slice } from 'viem';
 import {
   type BlockInputs,
-  type BlockRef,
   beaconRoot,
   type OpSequencer,
   type Payload,
+  type SequencedBlock,
 } from '../servers/op-sequencer.ts';
 
 /** A flashblock as it goes over the wire. */
@@ -52,7 +52,7 @@ export class FlashblockBuilder {
   }
 
   /** Index 0, then one for each part; each is built when it is asked for. */
-  async *build(parent: BlockRef, plan: BlockPlan): AsyncGenerator<BuiltFlashblock> {
+  async *build(parent: SequencedBlock, plan: BlockPlan): AsyncGenerator<BuiltFlashblock> {
     const { parts, attempt = 0, ...rest } = plan;
     const name = keccak256(concatHex([parent.hash, numberToHex(attempt)]));
     const inputs = attempt === 0 ? rest : { ...rest, prevRandao: name };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Hex } from 'viem';
-import type { BlockRef, OpSequencer } from '../servers/op-sequencer.ts';
+import type { OpSequencer, SequencedBlock } from '../servers/op-sequencer.ts';
 import { type BlockPlan, type BuiltFlashblock, FlashblockBuilder } from './builder.ts';
 
 /** What a builder does wrong, or early, with one block. */
@@ -17,7 +17,7 @@ export interface BlockFaults {
 
 export interface ProducerEvents {
   publish(built: BuiltFlashblock): void | Promise<void>;
-  sealed?(block: BlockRef): void | Promise<void>;
+  sealed?(block: SequencedBlock): void | Promise<void>;
 }
 
 /** Time between flashblocks of a real builder. */
@@ -29,7 +29,7 @@ export class FlashblockProducer {
   private readonly builder: FlashblockBuilder;
   private readonly events: ProducerEvents;
   private readonly intervalMs: number;
-  private open: { readonly tip: BlockRef; readonly seal: () => Promise<BlockRef> };
+  private open: { readonly tip: SequencedBlock; readonly seal: () => Promise<SequencedBlock> };
 
   /** Without an interval, as fast as op-geth builds. */
   constructor(sequencer: OpSequencer, events: ProducerEvents, intervalMs = 0) {
@@ -42,7 +42,7 @@ export class FlashblockProducer {
   }
 
   /** What the next block stands on; op-geth answers for its hash, canonical or not. */
-  get tip(): BlockRef {
+  get tip(): SequencedBlock {
     return this.open.tip;
   }
 
@@ -73,19 +73,19 @@ export class FlashblockProducer {
   }
 
   /** Makes the last block canonical, if it is not. */
-  async seal(): Promise<BlockRef> {
+  async seal(): Promise<SequencedBlock> {
     const sealed = await this.open.seal();
     this.open = { tip: sealed, seal: () => Promise.resolve(sealed) };
     return sealed;
   }
 
-  private async finish(hash: Hex): Promise<BlockRef> {
+  private async finish(hash: Hex): Promise<SequencedBlock> {
     const sealed = await this.sequencer.makeCanonical(hash);
     await this.events.sealed?.(sealed);
     return sealed;
   }
 
-  private async another(parent: BlockRef, plan: BlockPlan): Promise<FlashblockProducer['open']> {
+  private async another(parent: SequencedBlock, plan: BlockPlan): Promise<FlashblockProducer['open']> {
     const { parts, attempt: _, ...rest } = plan;
     const transactions = parts.slice(0, -1).flat();
     const inputs = { ...rest, transactions, prevRandao: parent.hash };

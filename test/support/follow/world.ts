@@ -4,19 +4,19 @@ import type { FeedItem } from '../../../src/feed/interface.ts';
 import { Anchoring } from '../../../src/follow/anchor.ts';
 import type { ReadBlock } from '../../../src/follow/blocks/reader.ts';
 import type { FollowEvent } from '../../../src/follow/events.ts';
-import { Following, type FollowingOptions } from '../../../src/follow/loop.ts';
-import { Follower } from '../../../src/follow/mover.ts';
+import { type FollowingOptions, FollowLoop } from '../../../src/follow/loop.ts';
+import { ChainMover } from '../../../src/follow/mover.ts';
 import { PinnedState } from '../../../src/follow/state/pinned-state.ts';
 import { type Hex, toHex } from '../../../src/primitives/hex.ts';
 import { SourceError, type SourceErrorCode } from '../../../src/source/errors.ts';
 import type {
-  Answer,
   Finality,
   Head,
   HeadEvent,
   HeadListener,
   Lie,
   ReadOptions,
+  UpstreamAnswer,
   UpstreamStatus,
 } from '../../../src/source/interface.ts';
 import type { Store } from '../../../src/store/interface.ts';
@@ -63,8 +63,8 @@ export class FollowWorld {
   readonly abort = new AbortController();
   /** Blocks that do not verify. */
   readonly invalid = new Set<Hex>();
-  readonly follower: Follower;
-  following: Following | undefined;
+  readonly follower: ChainMover;
+  following: FollowLoop | undefined;
   #running: Promise<void> | undefined;
   readonly #blocks = new Map<Hex, Outcome>();
   #listener: HeadListener | undefined;
@@ -85,7 +85,7 @@ export class FollowWorld {
       finality: { safe: undefined, finalized: undefined },
       withheld: new Set<Hex>(),
     }));
-    this.follower = new Follower(
+    this.follower = new ChainMover(
       { undoWindow: UNDO_WINDOW, catchUpBlocks: 4, verifyState: true },
       { ...this.modules(), prove: async () => [] },
     );
@@ -124,7 +124,7 @@ export class FollowWorld {
     await this.store.append([anchor], { partial: true });
     const modules = { ...this.modules(), follower: this.follower, clock: this.clock };
     const anchoring = new Anchoring({ ...this.options, anchor: 'latest' }, modules);
-    this.following = new Following(this.options, { ...modules, anchoring }, refOf(anchor));
+    this.following = new FollowLoop(this.options, { ...modules, anchoring }, refOf(anchor));
     this.#running = this.following.run(this.abort.signal);
     await this.settle();
   }
@@ -234,7 +234,7 @@ export class FollowWorld {
   }
 
   #source() {
-    const answered = <T>(name: string, value: T): Answer<T> => {
+    const answered = <T>(name: string, value: T): UpstreamAnswer<T> => {
       const upstream = this.upstream(name);
       if (!isUsable(upstream)) throw failure('unreachable', name);
       return { value, upstream: name };

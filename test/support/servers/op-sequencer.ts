@@ -4,7 +4,8 @@ import { opGasLimit, sequencerFeeVault } from './op-genesis.ts';
 import type { Engine, OpGeth } from './op-geth.ts';
 import { request } from './rpc-client.ts';
 
-export interface BlockRef {
+/** A block that the sequencer made. */
+export interface SequencedBlock {
   readonly hash: Hex;
   readonly number: number;
   readonly timestamp: number;
@@ -44,7 +45,7 @@ interface PayloadStatus {
   readonly validationError?: string | null;
 }
 
-const refOf = (payload: Payload): BlockRef => ({
+const refOf = (payload: Payload): SequencedBlock => ({
   hash: payload.blockHash,
   number: Number(payload.blockNumber),
   timestamp: Number(payload.timestamp),
@@ -61,14 +62,14 @@ export class OpSequencer {
   private readonly builder: Engine;
   private readonly isLate: boolean;
   /** Everything that is made canonical, by number; its last is the head. */
-  private readonly chain: BlockRef[];
+  private readonly chain: SequencedBlock[];
   private readonly payloads = new Map<Hex, Payload>();
-  private safe: BlockRef;
-  private finalized: BlockRef;
+  private safe: SequencedBlock;
+  private finalized: SequencedBlock;
   /** Given to every block in its deposit, so that a sibling differs from the block it replaces. */
   private branch = 0;
 
-  private constructor(node: OpGeth, builder: OpGeth, isLate: boolean, genesis: BlockRef) {
+  private constructor(node: OpGeth, builder: OpGeth, isLate: boolean, genesis: SequencedBlock) {
     this.node = node;
     this.builder = builder.engine;
     this.isLate = isLate;
@@ -79,7 +80,7 @@ export class OpSequencer {
 
   /**
    * With a `builder` of its own (same genesis), blocks are built there and `node` only ever sees whole branches: its
-   * head jumps from one branch to the other. Without one, its head steps back and climbs again in a reorganisation
+   * head jumps from one branch to the other. Without one, its head steps back and climbs again in a reorg
    * deeper than a block, as op-node makes it do. `late`: `node` is only told of blocks when they become canonical.
    */
   static async on(node: OpGeth, builder: OpGeth = node, late = false): Promise<OpSequencer> {
@@ -94,19 +95,19 @@ export class OpSequencer {
     });
   }
 
-  get head(): BlockRef {
+  get head(): SequencedBlock {
     return this.at(this.chain.length - 1);
   }
 
   /** The canonical block of that number. */
-  at(number: number): BlockRef {
+  at(number: number): SequencedBlock {
     const block = this.chain[number];
     if (block === undefined) throw new Error(`no block ${number}; the head is ${this.chain.length - 1}`);
     return block;
   }
 
   /** A real block on top of `parent`, executed and sealed, that is not part of any chain yet. Takes about 10 ms. */
-  async build(parent: BlockRef, inputs: BlockInputs = {}): Promise<Payload> {
+  async build(parent: SequencedBlock, inputs: BlockInputs = {}): Promise<Payload> {
     const timestamp = inputs.timestamp ?? parent.timestamp + secondsPerBlock;
     const started = await this.builder<{ payloadId: Hex | null; payloadStatus: PayloadStatus }>(
       'engine_forkchoiceUpdatedV3',
@@ -136,7 +137,7 @@ export class OpSequencer {
   }
 
   /** Has the node execute and hold a block, so that it answers for its hash; the head stays where it is. */
-  async insert(payload: Payload): Promise<BlockRef> {
+  async insert(payload: Payload): Promise<SequencedBlock> {
     const engines = new Set([this.builder, ...(this.isLate ? [] : [this.node.engine])]);
     for (const engine of engines) await this.give(engine, payload);
     this.payloads.set(payload.blockHash, payload);
@@ -144,8 +145,8 @@ export class OpSequencer {
   }
 
   /** Makes an inserted block the head, whatever branch it is on. */
-  async makeCanonical(hash: Hex): Promise<BlockRef> {
-    const branch: BlockRef[] = [];
+  async makeCanonical(hash: Hex): Promise<SequencedBlock> {
+    const branch: SequencedBlock[] = [];
     const untold: Payload[] = [];
     for (let at = hash; ; ) {
       const payload = this.payloads.get(at);
@@ -166,7 +167,7 @@ export class OpSequencer {
   }
 
   /** Builds a block on the head and makes it the head. */
-  async seal(inputs: BlockInputs = {}): Promise<BlockRef> {
+  async seal(inputs: BlockInputs = {}): Promise<SequencedBlock> {
     const { hash } = await this.insert(await this.build(this.head, inputs));
     return this.makeCanonical(hash);
   }
@@ -188,14 +189,14 @@ export class OpSequencer {
    */
   async reorg(
     depth: number,
-    inputsOf: (index: number, parent: BlockRef) => BlockInputs | Promise<BlockInputs> = () => ({}),
+    inputsOf: (index: number, parent: SequencedBlock) => BlockInputs | Promise<BlockInputs> = () => ({}),
     length = depth + 1,
-  ): Promise<readonly BlockRef[]> {
+  ): Promise<readonly SequencedBlock[]> {
     const fork = this.at(this.head.number - depth);
     if (fork.number < this.finalized.number) throw new Error(`block ${fork.number + 1} is final`);
     if (fork.number < this.safe.number) this.safe = fork;
     this.branch += 1;
-    const branch: BlockRef[] = [];
+    const branch: SequencedBlock[] = [];
     for (let index = 0; index < length; index += 1) {
       const parent = branch.at(-1) ?? fork;
       branch.push(await this.insert(await this.build(parent, await inputsOf(index, parent))));
@@ -212,7 +213,7 @@ export class OpSequencer {
     if (status.status !== 'VALID') throw new Error(`payload refused: ${JSON.stringify(status)}`);
   }
 
-  private attributes(parent: BlockRef, timestamp: number, given: Partial<L1Attributes> = {}): Hex {
+  private attributes(parent: SequencedBlock, timestamp: number, given: Partial<L1Attributes> = {}): Hex {
     const number = parent.number + 1;
     // A new L1 block every six L2 blocks, with another price of data.
     const epoch = Math.floor(number / 6);

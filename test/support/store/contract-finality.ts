@@ -5,7 +5,7 @@ import { address, makeChain, refOf, word } from './contract-chain.ts';
 import { describeChain } from './contract-observe.ts';
 import type { OpenSubject, Subject } from './contract-random.ts';
 
-/** What a store promises about marks, and about beginning anew (B19). */
+/** What a store promises about marks, and about re-anchoring (B19). */
 export function describeFinalityContract(open: OpenSubject): void {
   describe('with marks', () => {
     let subject: Subject;
@@ -81,7 +81,7 @@ export function describeFinalityContract(open: OpenSubject): void {
       await expect(store.mark({ finalized: ref(4) })).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    it('begins anew in one step, with nothing of what was', async () => {
+    it('re-anchors in one step, with nothing of what was', async () => {
       await store.setMeta('genesis', 'text');
       await store.mark({ safe: ref(8), finalized: ref(5) });
       const account = { kind: 'account', address: address(1) } as const;
@@ -91,11 +91,11 @@ export function describeFinalityContract(open: OpenSubject): void {
       ).slice(37, 39);
       const broken = [other[0] as Outcome, at(3)];
       const before = await describeChain(store);
-      await expect(store.append(broken, { anew: true, partial: true })).rejects.toMatchObject({
+      await expect(store.append(broken, { reanchor: true, partial: true })).rejects.toMatchObject({
         code: 'conflict',
       });
       expect(await describeChain(store)).toEqual(before);
-      await store.append(other, { anew: true, partial: true, pins: [{ key: account, value: word(9) }] });
+      await store.append(other, { reanchor: true, partial: true, pins: [{ key: account, value: word(9) }] });
       const [anchor, head] = other.map(refOf);
       expect(await store.marks()).toEqual({
         ...{ lowest: anchor, anchor, head },
@@ -107,11 +107,11 @@ export function describeFinalityContract(open: OpenSubject): void {
       expect(await store.getMeta('genesis')).toBe('text');
     });
 
-    it('does not begin anew over history that was prepended', async () => {
-      await store.append(chain.slice(9, 11), { anew: true, partial: true });
+    it('does not re-anchor over history that was prepended', async () => {
+      await store.append(chain.slice(9, 11), { reanchor: true, partial: true });
       await store.prepend(chain.slice(4, 9));
       const before = await describeChain(store);
-      await expect(store.append([at(11)], { anew: true, partial: true })).rejects.toMatchObject({
+      await expect(store.append([at(11)], { reanchor: true, partial: true })).rejects.toMatchObject({
         code: 'conflict',
       });
       expect(await describeChain(store)).toEqual(before);

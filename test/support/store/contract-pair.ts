@@ -35,7 +35,7 @@ export class StorePair {
     const random = this.#random;
     const anchor = random(2) === 0 ? 0 : random(700);
     const chain = makeChain(undefined, this.#contents(anchor + 1));
-    const options = { anew: true, partial: anchor > 0 || random(4) === 0 };
+    const options = { reanchor: true, partial: anchor > 0 || random(4) === 0 };
     if (await this.#both((store) => store.append(chain.slice(anchor), options))) this.#chain = chain;
   }
 

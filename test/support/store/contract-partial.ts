@@ -42,7 +42,7 @@ export function describePartialContract(open: OpenSubject): void {
     it('is partial or complete as it was told, whatever its first number', async () => {
       await store.append([at(0)], { partial: true });
       expect(await load([account(1), slot(1, 1), code(1)], 0)).toEqual([undefined, undefined, undefined]);
-      await store.append([at(100)], { anew: true });
+      await store.append([at(100)], { reanchor: true });
       expect(await load([account(1), slot(1, 1), code(1)], 100)).toEqual(['', '', '']);
       // Only the first block is asked.
       await store.append([at(101)], { partial: true });
@@ -185,7 +185,7 @@ export function describePartialContract(open: OpenSubject): void {
       expect(await store.loadState([account(1)], 102, refOf(other))).toEqual([undefined]);
     });
 
-    it('forgets everything but texts when it begins anew', async () => {
+    it('forgets everything but texts when it re-anchors', async () => {
       await store.setMeta('genesis', 'text');
       await store.append(chain.slice(100, 112), {
         partial: true,
@@ -193,7 +193,7 @@ export function describePartialContract(open: OpenSubject): void {
       });
       await store.prepend(chain.slice(95, 100));
       await store.prune(102, 1000);
-      await store.append(chain.slice(5, 7), { anew: true, partial: true });
+      await store.append(chain.slice(5, 7), { reanchor: true, partial: true });
       expect(await store.canonicalHash(100)).toBeUndefined();
       expect(await store.getMeta('genesis')).toBe('text');
       expect(await store.marks()).toMatchObject({

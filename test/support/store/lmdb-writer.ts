@@ -1,4 +1,4 @@
-// A writing process for tests: appends until it is killed, or begins anew each time.
+// A writing process for tests: appends until it is killed, or re-anchors each time.
 
 import { openLmdbStore } from '../../../src/store/lmdb/index.ts';
 import { address, makeChain, makeOutcome, topic, word } from './contract-chain.ts';
@@ -22,6 +22,6 @@ for (let copy = 0; ; copy++) {
   if (mode === 'append') await store.append([makeOutcome(parent, content)]);
   else {
     const contents = Array.from({ length: 20 }, () => ({ ...content, salt: `${process.pid} ${copy}` }));
-    await store.append(makeChain(parent, contents), { anew: true, partial: true });
+    await store.append(makeChain(parent, contents), { reanchor: true, partial: true });
   }
 }

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, DecodeError } from '../../../chain/byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from '../../../chain/byte-codec.ts';
 
 /** Blocks per row of the closed postings: a hot value costs one row a bucket, a rare one a row an occurrence. */
 export const bucketBlocks = 256;
@@ -45,12 +45,12 @@ export function* decodeBlocks(
   let block = 0;
   while (input.remaining > 0) {
     block += input.varint();
-    if (block >= bucketBlocks) throw new DecodeError('block offset out of its bucket');
+    if (block >= bucketBlocks) throw new CodecError('block offset out of its bucket');
     const places = into(block);
     let index = 0;
     for (let left = input.count(1); left > 0; left--) {
       index += input.varint();
-      if (index >= maxLogsPerBlock) throw new DecodeError('log index out of range');
+      if (index >= maxLogsPerBlock) throw new CodecError('log index out of range');
       places.push(block * maxLogsPerBlock + index);
     }
     yield block;

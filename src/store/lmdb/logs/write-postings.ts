@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, DecodeError } from '../../../chain/byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from '../../../chain/byte-codec.ts';
 import type { Log } from '../../../chain/log.ts';
 import { postingKey, samePrefix, trailingNumber } from '../keys.ts';
 import { readMerge, writeMerge } from '../meta.ts';
@@ -216,7 +216,7 @@ export function decodeIndexes(bytes: Uint8Array): number[] {
   const indexes: number[] = [];
   for (let index = 0; input.remaining > 0; ) {
     index += input.varint();
-    if (index >= maxLogsPerBlock) throw new DecodeError('log index out of range');
+    if (index >= maxLogsPerBlock) throw new CodecError('log index out of range');
     indexes.push(index);
   }
   return indexes;

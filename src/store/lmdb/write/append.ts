@@ -22,7 +22,7 @@ export function appendBlocks(
   options: AppendOptions,
 ): void {
   const { tables } = context;
-  if (options.anew === true) forgetChain(tables);
+  if (options.reanchor === true) forgetChain(tables);
   if (options.onto !== undefined) revertBlocks(context, options.onto);
   const before = readMarks(tables);
   checkLinks(before?.head, outcomes);

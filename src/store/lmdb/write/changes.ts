@@ -26,8 +26,8 @@ export class LmdbChanges implements StoreChanges {
   }
 
   async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
-    // A store that is full can always begin anew.
-    if (options.anew !== true) this.#checkSpace();
+    // A store that is full can always re-anchor.
+    if (options.reanchor !== true) this.#checkSpace();
     this.#write((context) => {
       appendBlocks(context, outcomes, options);
     });

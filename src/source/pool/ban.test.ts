@@ -12,7 +12,7 @@ describe('a lie', () => {
     expect(await pool.request('echo', [1])).toMatchObject({ upstream: name });
     pool.report(name, { item: 'block', what: 'receipts root' });
     expect(events).toContainEqual({
-      kind: 'demoted',
+      kind: 'banned',
       upstream: name,
       item: 'block',
       what: 'receipts root',

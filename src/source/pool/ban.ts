@@ -1,15 +1,15 @@
-export interface DemotionOptions {
+export interface BanOptions {
   /** How long the first lie keeps an upstream out; each one after it was asked again doubles that. */
   readonly firstMs: number;
   readonly maxMs: number;
 }
 
 /** Who lied, how often, and until when they are kept out. After that they are asked again: all they say is checked. */
-export class Demotions {
-  readonly #options: DemotionOptions;
+export class Bans {
+  readonly #options: BanOptions;
   readonly #liars = new Map<string, { lies: number; until: number; ms: number }>();
 
-  constructor(options: DemotionOptions) {
+  constructor(options: BanOptions) {
     this.#options = options;
   }
 
