@@ -4,7 +4,7 @@ import { renderOptionsPage } from '../src/config/render.ts';
 import { renderMethodDocs } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
-import { renderRooms } from '../test/architecture/render.ts';
+import { renderModules, renderRooms } from '../test/architecture/render.ts';
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
@@ -14,7 +14,10 @@ const PAGES = [
   },
   {
     path: 'ARCHITECTURE.md',
-    render: () => replaceBetween('ARCHITECTURE.md', 'rooms', renderRooms()),
+    render: () => {
+      const page = readFileSync(new URL('ARCHITECTURE.md', root), 'utf8');
+      return replaceBetween(replaceBetween(page, 'rooms', renderRooms()), 'modules', renderModules());
+    },
   },
 ];
 
@@ -29,12 +32,11 @@ function readIfPresent(file: URL): string | undefined {
   }
 }
 
-/** A page as it is, with something else between the comments `<!-- name -->` and `<!-- /name -->`. */
-function replaceBetween(path: string, name: string, text: string): string {
+/** A page with something else between the comments `<!-- name -->` and `<!-- /name -->`. */
+function replaceBetween(page: string, name: string, text: string): string {
   const [open, close] = [`<!-- ${name} -->\n`, `\n<!-- /${name} -->`];
-  const page = readFileSync(new URL(path, root), 'utf8');
   const [from, to] = [page.indexOf(open), page.indexOf(close)];
-  if (from < 0 || to < from) throw new Error(`${path} has no part ${name}`);
+  if (from < 0 || to < from) throw new Error(`there is no part ${name}`);
   return page.slice(0, from + open.length) + text + page.slice(to);
 }
 

@@ -12,6 +12,11 @@ import {
 import { CodecError } from '../chain/byte-codec.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
+import type { NativeCode } from './errors.ts';
+
+/** An error of the core, by its code and what its text is like. */
+const coded = (code: NativeCode, text = /./): unknown =>
+  expect.objectContaining({ code, message: expect.stringMatching(text) });
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const { text: genesis, config } = officialGenesis();
@@ -169,14 +174,14 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
       () => view.holdLoaded(),
       () => new native.NativePooledCall(undefined, emitter, '0xffff', undefined, undefined).run(view, 5),
     ]) {
-      expect(ask).toThrow('unavailable: the state was given back');
+      expect(ask).toThrow(coded('unavailable', /^the state was given back$/));
     }
   });
 
   it('refuses a chain without rules, or with options that are none', () => {
     for (const spec of ['', 'no such chain', '{"chainId":-1}', '[1]', '{"chainId":1,"londonBlock":"x"}']) {
       expect(() => native.NativeChain.create(spec, roomyOptions)).toThrow(
-        /^malformed: (chain config|no chain)/,
+        coded('malformed', /^(chain config|no chain)/),
       );
     }
     for (const options of [undefined, null, 1, {}, { window: 'x' }]) {
@@ -208,19 +213,22 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
       JSON.stringify({ ...parsed, gasLimit: 'much' }),
       genesis.slice(0, -3),
     ];
-    for (const text of wrong) expect(() => chain.startAtGenesis(text)).toThrow(/^malformed: genesis file/);
+    for (const text of wrong)
+      expect(() => chain.startAtGenesis(text)).toThrow(coded('malformed', /^genesis file/));
   });
 
   it('names what is wrong with what a node says', () => {
     const chain = newChain();
     const { block } = outcomes[1] ?? { block: new Uint8Array() };
-    expect(() => chain.blockFromJson('{}')).toThrow(/^malformed: block/);
-    expect(() => chain.outcomeFromJson(block, '{}')).toThrow(/^malformed: receipts/);
-    expect(() => chain.outcomeFromJson(block, '[]')).toThrow(/^invalid-block: receipts: /);
+    expect(() => chain.blockFromJson('{}')).toThrow(coded('malformed', /^block/));
+    expect(() => chain.outcomeFromJson(block, '{}')).toThrow(coded('malformed', /^receipts/));
+    expect(() => chain.outcomeFromJson(block, '[]')).toThrow(coded('invalid-block', /^receipts: /));
     const none = { nonce: '0x0', balance: '0x0', accountProof: [], storageProof: [] };
     const proof = JSON.stringify({ ...none, codeHash: hashOf(0), storageHash: hashOf(0) });
-    expect(() => native.checkProof(hashOf(1), `0x${'1'.repeat(40)}`, [], proof)).toThrow(/^invalid-proof: /);
-    expect(() => native.checkProof('0x1', '0x', [], proof)).toThrow(/^malformed: /);
+    expect(() => native.checkProof(hashOf(1), `0x${'1'.repeat(40)}`, [], proof)).toThrow(
+      coded('invalid-proof'),
+    );
+    expect(() => native.checkProof('0x1', '0x', [], proof)).toThrow(coded('malformed'));
   });
 
   it('proves that an empty state has no account', () => {
@@ -249,7 +257,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
           // The body was sound; what it gives is compared with the header once nothing is missing.
           expect(same || missing !== undefined).toBe(true);
         } catch (error) {
-          expect(String(error)).toMatch(/malformed|invalid-block|unsupported/);
+          expect((error as { code?: unknown }).code).toMatch(/^(?:malformed|invalid-block|unsupported)$/);
         }
       }),
       { seed, numRuns: 200 },

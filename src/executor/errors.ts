@@ -30,18 +30,32 @@ export class ExecutionLimitError extends CodedError<{
   }
 }
 
-/** How the native core begins the message of a refusal that is about what it was given, or that it lacks a block. */
-const ABOUT_THE_BLOCK = /^(?:invalid-block|malformed): /;
-const UNAVAILABLE = /^unavailable: /;
-const BUSY = /^busy: /;
-const EXHAUSTED = /^exhausted: /;
+/** The kind of an error of the native core, which it has as its code. */
+export type NativeCode =
+  | 'malformed'
+  | 'unsupported'
+  | 'invalid-block'
+  | 'invalid-proof'
+  | 'unavailable'
+  | 'busy'
+  | 'exhausted'
+  | 'cancelled';
+
+function hasCode(error: unknown, ...codes: readonly NativeCode[]): error is Error {
+  return error instanceof Error && 'code' in error && codes.some((code) => code === error.code);
+}
+
+/** Whether the native core says that it does not support what a chain configuration asks for. */
+export function isUnsupported(error: unknown): error is Error {
+  return hasCode(error, 'unsupported');
+}
 
 /** Waits for what may find no room, and gives that a type. */
 export async function asOverloaded<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof Error && BUSY.test(error.message) ? new OverloadedError({ cause: error }) : error;
+    throw hasCode(error, 'busy') ? new OverloadedError({ cause: error }) : error;
   }
 }
 
@@ -56,14 +70,13 @@ export function asInvalidBlock<T>(run: () => T): T {
 
 /** A failure of executing a block or flashblock, by its type. */
 export function failureOf(error: unknown): unknown {
-  const text = error instanceof Error ? error.message : '';
-  if (EXHAUSTED.test(text)) return new ExecutionLimitError(text.replace(EXHAUSTED, ''), { cause: error });
-  if (UNAVAILABLE.test(text)) return new StateUnavailableError(text.replace(UNAVAILABLE, ''));
+  if (hasCode(error, 'exhausted')) return new ExecutionLimitError(error.message, { cause: error });
+  if (hasCode(error, 'unavailable')) return new StateUnavailableError(error.message);
   return refusalOf(error);
 }
 
 function refusalOf(error: unknown): unknown {
-  const text = error instanceof Error ? error.message : '';
-  if (!ABOUT_THE_BLOCK.test(text)) return error;
-  return new InvalidBlockError(text.replace(ABOUT_THE_BLOCK, ''), { cause: error });
+  // What does not have the form of a block is none.
+  if (!hasCode(error, 'invalid-block', 'malformed')) return error;
+  return new InvalidBlockError(error.message, { cause: error });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { nativeError } from '../../test/support/native-error.ts';
 import { ExecutionLimitError, InvalidBlockError } from './errors.ts';
 import { Executions, timeOfRuns, timeUntil } from './executions.ts';
 
@@ -119,11 +120,11 @@ describe('Executions', () => {
   });
 
   it.each([
-    ['invalid-block: no', InvalidBlockError],
-    ['malformed: no', InvalidBlockError],
-    ['exhausted: too long', ExecutionLimitError],
-  ])('gives %s a type', async (message, type) => {
-    const run = (): Promise<object> => Promise.reject(new Error(message));
+    ['invalid-block', InvalidBlockError],
+    ['malformed', InvalidBlockError],
+    ['exhausted', ExecutionLimitError],
+  ] as const)('gives %s a type', async (code, type) => {
+    const run = (): Promise<object> => Promise.reject(nativeError(code, 'no'));
     await expect(new Executions(nothing).complete(run, roomy)).rejects.toBeInstanceOf(type);
   });
 

@@ -117,7 +117,7 @@ describe('a view that lacks state', () => {
     for (const number of [HEAD, 3]) {
       spoiled = true;
       const view = executor.view(headerOf(number));
-      await expect(view.call(callEmitter)).rejects.toThrow(/malformed/);
+      await expect(view.call(callEmitter)).rejects.toMatchObject({ code: 'malformed' });
       spoiled = false;
       expect((await view.call(callEmitter)).kind).toBe('success');
     }
@@ -297,7 +297,9 @@ describe('a call with much text', () => {
   it('is an error when the pool cannot read it', async () => {
     const to: Hex = `0x${'00'.repeat(70_000)}`;
     const view = restored(loadFrom(outcomes)).view(headerOf(HEAD));
-    await expect(view.call({ to: emitter, gas: '0x5208', data: to, from: to })).rejects.toThrow(/malformed/);
+    await expect(view.call({ to: emitter, gas: '0x5208', data: to, from: to })).rejects.toMatchObject({
+      code: 'malformed',
+    });
   });
 });
 

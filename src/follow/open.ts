@@ -112,8 +112,8 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         const { outage, confirmedAgeMs } = telemetry;
         const { trouble, leader } = following;
-        const parts = { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs: age };
-        return { head, lag, leader, ...readinessOf(options, { ...parts, upstreams: source.status() }) };
+        const seen = { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs: age };
+        return { head, lag, leader, ...readinessOf(options, { ...seen, upstreams: source.status() }) };
       },
       start() {
         running = Promise.all([following.run(stop.signal), preconfirming?.run(stop.signal)]).catch(

@@ -1,4 +1,5 @@
 import { expect, it, vi } from 'vitest';
+import { nativeError } from '../../test/support/native-error.ts';
 import { makeFlashblock } from '../../test/support/source/flashblocks.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
@@ -106,7 +107,7 @@ it('takes back what is dropped, and says what is left', async () => {
 
 it('ends where flashblocks can never be executed, instead of blaming each of them', async () => {
   const result = await run([next(2, 0)], async () => {
-    throw new Error('unsupported: flashblocks are supported on the OP stack only');
+    throw nativeError('unsupported', 'flashblocks are supported on the OP stack only');
   });
   await expect(result.done).rejects.toThrow('OP stack only');
 });

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import { isUnsupported } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
@@ -94,7 +95,7 @@ export class Preconfirming {
     } catch (error) {
       if (signal.aborted) return;
       // What will fail each time must not look like the builder's fault.
-      if (error instanceof Error && error.message.startsWith('unsupported: ')) throw error;
+      if (isUnsupported(error)) throw error;
       this.#refused = payloadId;
       observe({ kind: 'refused', number: blockNumber, index, error });
       this.#modules.source.refuse(payloadId);

@@ -1,4 +1,4 @@
-import { ROOMS, type Room } from './table.ts';
+import { MODULES, ROOMS, type Room } from './table.ts';
 
 type Rooms = Readonly<Record<string, Room>>;
 
@@ -38,4 +38,12 @@ export function renderRooms(rooms: Rooms = ROOMS): string {
     return `| \`${path}\` | ${holds} | ${imports.length === 0 ? 'nothing' : imports.join(', ')} |`;
   });
   return [renderPicture(rooms), '', '| room | holds | imports |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** The modules of the native core, for ARCHITECTURE.md. */
+export function renderModules(): string {
+  const rows = Object.entries(MODULES).map(
+    ([name, others]) => `| \`${name}\` | ${others.length === 0 ? 'nothing' : others.join(', ')} |`,
+  );
+  return ['| module | uses |', '|---|---|', ...rows].join('\n');
 }

@@ -252,6 +252,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
 };
 
+/** Where the modules of the native core are. */
+export const CRATE = 'native/crates/evm/src/';
+
+/** The modules of the native core, from the ground up, and those that each uses. */
+export const MODULES: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  rules: ['base'],
+  model: ['base', 'rules'],
+  state: ['base', 'rules', 'model'],
+  evm: ['base', 'rules', 'model', 'state'],
+  ahead: ['base', 'rules', 'model', 'state', 'evm'],
+  json: ['base', 'rules', 'model'],
+  chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead'],
+};
+
 /** The longest file that needs no second thought about its shape. */
 export const MAX_LINES = 400;
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { quietModules } from '../../../test/support/follow/imported-chain.ts';
+import { nativeError } from '../../../test/support/native-error.ts';
 import { executeOfficialChain } from '../../../test/support/serve/executor.ts';
 import { emptyDiff } from '../../../test/support/store/contract-chain.ts';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
@@ -84,7 +85,7 @@ class Chain {
         blockFromJson: (json) => {
           const { hash, invalid } = json as { hash: Hex; invalid?: string };
           if (invalid === 'unsupported')
-            throw new Error('unsupported: block 17 0x has uncles, which are not read');
+            throw nativeError('unsupported', 'block 17 0x has uncles, which are not read');
           if (invalid !== undefined) throw new InvalidBlockError(invalid);
           return this.find(hash).block;
         },

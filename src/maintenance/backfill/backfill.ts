@@ -2,6 +2,7 @@ import { accessSync } from 'node:fs';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
+import { isUnsupported } from '../../executor/errors.ts';
 import { NativeExecutor } from '../../executor/native-executor.ts';
 import { blockOptions } from '../../executor/options.ts';
 import { parentHashOf } from '../../follow/blocks/header-links.ts';
@@ -223,10 +224,9 @@ async function accept(guess: Guess | undefined, ref: BlockRef, fetcher: HistoryF
 
 /** What the native core cannot read, such as a block with uncles, no upstream can mend. */
 function explained(error: unknown, number: number): unknown {
-  if (!(error instanceof Error) || !error.message.startsWith('unsupported: ')) return error;
-  const words = error.message.replace('unsupported: ', '');
+  if (!isUnsupported(error)) return error;
   return new Error(
-    `history ends here: ${words}. What is above is kept; end with --from ${number + 1} to stop before it`,
+    `history ends here: ${error.message}. What is above is kept; end with --from ${number + 1} to stop before it`,
     { cause: error },
   );
 }

@@ -2,7 +2,8 @@
 //! is taken in on the thread of JavaScript, when its promise is settled, so that all changes happen there in order.
 
 use crate::answer::{Answer, guarded};
-use crate::{NativeChain, error};
+use crate::chain::NativeChain;
+use crate::errors::{Result, error};
 use chain_query_evm as core;
 use core::{CancelFlag, Chain, Execution, Limits};
 use napi::bindgen_prelude::{Buffer, Env, Object, ToNapiValue};
@@ -57,7 +58,7 @@ pub(crate) fn execute_off_thread<'env, T, R>(
     Bounds { time, cancel }: Bounds,
     compute: impl FnOnce(&Arc<Chain>, &Limits) -> Result<T, core::Error> + Send + 'static,
     take_in: impl FnOnce(&Arc<Chain>, T) -> Result<R, core::Error> + Send + 'static,
-) -> napi::Result<Object<'env>>
+) -> Result<Object<'env>>
 where
     T: Send + 'static,
     R: ToNapiValue + 'static,
@@ -93,7 +94,7 @@ impl NativeChain {
         block: &[u8],
         milliseconds: u32,
         cancel: &NativeCancel,
-    ) -> napi::Result<Object<'env>> {
+    ) -> Result<Object<'env>> {
         let block = block.to_vec();
         execute_off_thread(
             env,

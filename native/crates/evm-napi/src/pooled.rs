@@ -1,7 +1,9 @@
 //! Calls that run in the pool.
 
 use crate::answer::{Answer, guarded};
-use crate::{NativeView, render, request};
+use crate::call::{render, request};
+use crate::errors::{Result, error};
+use crate::view::NativeView;
 use alloy_primitives::hex;
 use chain_query_evm as core;
 use core::{CallRequest, CallResult, CancelFlag, Lane};
@@ -41,13 +43,13 @@ impl PooledCall {
     }
 
     /// Reads the texts, the first time; not while it holds the lock, which a serving thread may want.
-    fn request(&self) -> napi::Result<CallRequest> {
+    fn request(&self) -> Result<CallRequest> {
         let taken = std::mem::replace(&mut *self.message(), Message::Taken);
         let read = match taken {
             Message::Texts { from, to, gas, data, options } => request(from, to, gas, data, options)?,
             Message::Read(request) => request,
             Message::Taken | Message::Gone => {
-                return Err(napi::Error::from_reason("unavailable: the call is done with"));
+                return Err(error(core::Error::Unavailable("the call is done with".into())));
             }
         };
         let mut message = self.message();
@@ -75,11 +77,10 @@ impl NativePooledCall {
 
     /// Runs it on a view, for at most `milliseconds` from now.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
-    pub fn run<'env>(&self, env: &'env Env, view: &NativeView, milliseconds: u32) -> napi::Result<Object<'env>> {
+    pub fn run<'env>(&self, env: &'env Env, view: &NativeView, milliseconds: u32) -> Result<Object<'env>> {
         let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
         let lane = Lane::Pool { deadline, cancel: Arc::clone(&self.0.cancel) };
-        let (call, view) = (Arc::clone(&self.0), Arc::clone(view.get()?));
-        let chain = Arc::clone(view.chain());
+        let (call, chain, view) = (Arc::clone(&self.0), Arc::clone(view.chain()?), Arc::clone(view.get()?));
         let (answer, promise) = Answer::<Either<String, Buffer>>::new(env)?;
         let job = {
             let answer = Arc::clone(&answer);

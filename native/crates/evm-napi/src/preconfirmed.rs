@@ -1,12 +1,13 @@
 //! Flashblocks: blocks in pieces, before they are sealed.
 
+use crate::chain::NativeChain;
+use crate::errors::{Result, error, malformed};
 use crate::execution::{Bounds, NativeCancel, execute_off_thread};
-use crate::{NativeChain, NativeView, error, malformed};
+use crate::view::NativeView;
 use chain_query_evm as core;
 use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion};
 use napi::bindgen_prelude::{Buffer, Env, Object};
 use napi_derive::napi;
-use std::sync::Arc;
 
 /// What executing a flashblock gave: an outcome with the places where its transactions and logs begin in the block, or
 /// what was missing.
@@ -78,7 +79,7 @@ impl NativeChain {
         flashblock: String,
         milliseconds: u32,
         cancel: &NativeCancel,
-    ) -> napi::Result<Object<'env>> {
+    ) -> Result<Object<'env>> {
         execute_off_thread(
             env,
             &self.inner,
@@ -121,7 +122,7 @@ impl NativeChain {
         block: &[u8],
         milliseconds: u32,
         cancel: &NativeCancel,
-    ) -> napi::Result<Object<'env>> {
+    ) -> Result<Object<'env>> {
         let block = block.to_vec();
         execute_off_thread(
             env,
@@ -147,7 +148,7 @@ impl NativeChain {
     /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere, and
     /// nothing of it is executed.
     #[napi(catch_unwind)]
-    pub fn promote_sealed(&self, hash: String) -> napi::Result<NativePromotion> {
+    pub fn promote_sealed(&self, hash: String) -> Result<NativePromotion> {
         let hash = hash.parse().map_err(|why| malformed(format!("block hash: {why}")))?;
         let Some(promotion) = self.inner.promote_sealed(hash).map_err(error)? else {
             return Ok(NativePromotion::default());
@@ -157,7 +158,7 @@ impl NativeChain {
 
     /// Forgets pre-confirmed blocks from a number on.
     #[napi(catch_unwind)]
-    pub fn drop_preconfirmed(&self, from: i64) -> napi::Result<()> {
+    pub fn drop_preconfirmed(&self, from: i64) -> Result<()> {
         let from = u64::try_from(from).map_err(|_| malformed("a block number is not negative"))?;
         self.inner.drop_preconfirmed(from);
         Ok(())
@@ -180,38 +181,38 @@ impl NativeChain {
 impl NativeView {
     /// Opens the newest pre-confirmed state, or the one of a version, if it is there.
     #[napi(catch_unwind)]
-    pub fn open_preconfirmed(chain: &NativeChain, version: Option<i64>) -> napi::Result<Option<NativeView>> {
-        let inner = Arc::clone(&chain.inner);
+    pub fn open_preconfirmed(chain: &NativeChain, version: Option<i64>) -> Result<Option<NativeView>> {
+        let inner = &chain.inner;
         let view = match version {
-            None => core::View::open_preconfirmed(inner),
+            None => inner.preconfirmed_view(),
             Some(version) => {
                 let version = u64::try_from(version).map_err(|_| malformed("a version is not negative"))?;
-                core::View::open_preconfirmed_at(inner, version)
+                inner.preconfirmed_view_at(version)
             }
         };
-        Ok(view.map(Self::new))
+        Ok(view.map(|view| Self::new(chain, view)))
     }
 
     /// The last flashblock of a pre-confirmed state.
     #[napi(getter)]
-    pub fn flashblock_index(&self) -> napi::Result<Option<f64>> {
+    pub fn flashblock_index(&self) -> Result<Option<f64>> {
         Ok(self.get()?.flashblock_index().map(|index| index as f64))
     }
 
     /// The header of the block so far, RLP.
     #[napi(catch_unwind)]
-    pub fn header(&self) -> napi::Result<Buffer> {
+    pub fn header(&self) -> Result<Buffer> {
         Ok(self.get()?.encoded_header().into())
     }
 
     /// The confirmed block this state stands on: its own, but for a pre-confirmed one.
     #[napi(getter)]
-    pub fn base_number(&self) -> napi::Result<f64> {
+    pub fn base_number(&self) -> Result<f64> {
         Ok(self.get()?.base().0 as f64)
     }
 
     #[napi(getter)]
-    pub fn base_hash(&self) -> napi::Result<String> {
+    pub fn base_hash(&self) -> Result<String> {
         Ok(self.get()?.base().1.to_string())
     }
 }

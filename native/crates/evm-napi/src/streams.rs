@@ -1,6 +1,7 @@
 //! JSON for subscriptions.
 
-use crate::{NativeChain, error, malformed};
+use crate::chain::NativeChain;
+use crate::errors::{Result, error, malformed};
 use chain_query_evm as core;
 use core::TransactionContext;
 use napi_derive::napi;
@@ -9,7 +10,7 @@ use napi_derive::napi;
 impl NativeChain {
     /// A header (RLP, also of a whole block) as `newHeads` has it.
     #[napi(catch_unwind)]
-    pub fn header_json(&self, header: &[u8]) -> napi::Result<String> {
+    pub fn header_json(&self, header: &[u8]) -> Result<String> {
         core::header_json(header).map_err(error)
     }
 
@@ -22,7 +23,7 @@ impl NativeChain {
         block_hash: String,
         senders: Option<&[u8]>,
         deposit_nonces: Option<Vec<i64>>,
-    ) -> napi::Result<String> {
+    ) -> Result<String> {
         let (senders, rest) = senders.unwrap_or_default().as_chunks();
         if !rest.is_empty() {
             return Err(malformed("an address has 20 bytes"));

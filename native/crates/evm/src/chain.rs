@@ -1,23 +1,25 @@
 //! One chain in memory: rules, hot state, and the pool for long calls.
 
-use crate::block::{self, Check, Execution, Ready};
-use crate::commitment::Commitment;
-use crate::db::bytecode;
-use crate::diff::Diff;
-use crate::error::{Error, malformed};
-use crate::history::History;
-use crate::hot::{HotLimits, HotState};
-use crate::limits::Limits;
-use crate::loaded::{Task, WorkingSet};
-use crate::outcome::Outcome;
-use crate::pool::Pool;
-use crate::preconfirmed::Preconfirmed;
-use crate::spec::ChainSpec;
-use crate::view::View;
+use crate::ahead::{Ahead, Extension, Flashblock, Piece, Preconfirmation, Promotion};
+use crate::base::error::Error;
+use crate::base::limits::Limits;
+use crate::base::locks;
+use crate::base::pool::Pool;
+use crate::evm::block::{self, Check, Execution, Ready, check_state};
+use crate::model::claim::GasCeiling;
+use crate::model::code::bytecode;
+use crate::model::commitment::Commitment;
+use crate::model::diff::Diff;
+use crate::model::header::{decode_header, read_header};
+use crate::model::outcome::Outcome;
+use crate::rules::spec::ChainSpec;
+use crate::state::core::StateCore;
+use crate::state::hot::HotLimits;
+use crate::state::loaded::Task;
+use crate::state::view::View;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
-use alloy_rlp::{Decodable, Header as RlpHeader};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Limits of one chain in memory.
 #[derive(Debug, Clone, Copy)]
@@ -31,31 +33,15 @@ pub struct ChainOptions {
     pub max_block_gas: u64,
 }
 
-impl ChainOptions {
-    /// Refuses what a block of this gas limit might take.
-    pub(crate) fn check_gas_limit(&self, limit: u64) -> Result<(), Error> {
-        if limit <= self.max_block_gas {
-            return Ok(());
-        }
-        Err(Error::Exhausted(format!(
-            "its gas limit of {limit} is above {}, the most that is taken (--max-block-gas)",
-            self.max_block_gas
-        )))
-    }
-}
-
 /// Blocks and flashblocks that may wait for their thread. There is one follower and one stream, each with one at a time.
 const EXECUTIONS: usize = 16;
 
 /// See the module's text.
 #[derive(Debug)]
 pub struct Chain {
-    spec: Arc<ChainSpec>,
-    options: ChainOptions,
-    hot: HotState,
-    history: History,
-    working: WorkingSet,
-    preconfirmed: Preconfirmed,
+    core: Arc<StateCore>,
+    ahead: Ahead,
+    ceiling: GasCeiling,
     pool: Pool,
     executions: Pool,
     commitment: Mutex<Option<Commitment>>,
@@ -65,24 +51,17 @@ impl Chain {
     /// An empty chain; `open` or `start_at_genesis` gives it its first block.
     pub fn new(spec: ChainSpec, options: ChainOptions) -> Result<Self, Error> {
         Ok(Self {
-            spec: Arc::new(spec),
-            options,
-            hot: HotState::new(options.hot),
-            history: History::new(options.history_bytes),
-            working: WorkingSet::default(),
-            preconfirmed: Preconfirmed::default(),
+            core: Arc::new(StateCore::new(spec, options.hot, options.history_bytes)),
+            ahead: Ahead::default(),
+            ceiling: GasCeiling(options.max_block_gas),
             pool: Pool::start("evm", options.pool_threads, options.pool_queue)?,
             executions: Pool::start("blocks", 1, EXECUTIONS)?,
             commitment: Mutex::new(None),
         })
     }
 
-    pub const fn spec(&self) -> &Arc<ChainSpec> {
-        &self.spec
-    }
-
-    pub const fn options(&self) -> &ChainOptions {
-        &self.options
+    pub fn spec(&self) -> &Arc<ChainSpec> {
+        &self.core.spec
     }
 
     pub const fn pool(&self) -> &Pool {
@@ -94,56 +73,40 @@ impl Chain {
         &self.executions
     }
 
-    pub(crate) const fn hot(&self) -> &HotState {
-        &self.hot
-    }
-
-    pub(crate) const fn history(&self) -> &History {
-        &self.history
-    }
-
-    pub(crate) const fn working(&self) -> &WorkingSet {
-        &self.working
-    }
-
-    pub(crate) const fn preconfirmed(&self) -> &Preconfirmed {
-        &self.preconfirmed
-    }
-
     fn lock_commitment(&self) -> MutexGuard<'_, Option<Commitment>> {
-        self.commitment.lock().unwrap_or_else(PoisonError::into_inner)
+        locks::lock(&self.commitment)
     }
 
     /// Takes the complete state out, to compute a root with it off the thread that others wait for.
-    pub(crate) fn take_commitment(&self) -> Option<Commitment> {
+    fn take_commitment(&self) -> Option<Commitment> {
         self.lock_commitment().take()
     }
 
     /// Puts it back, unless it is of another head by now.
-    pub(crate) fn return_commitment(&self, commitment: Option<Commitment>, generation: u64) {
-        if self.hot.generation() == generation {
+    fn return_commitment(&self, commitment: Option<Commitment>, generation: u64) {
+        if self.core.hot.generation() == generation {
             *self.lock_commitment() = commitment;
         }
     }
 
     /// Makes a block the head; pre-confirmed blocks that do not fit it go.
-    pub(crate) fn advance(&self, hash: B256, header: Header, diff: Diff) -> Result<(), Error> {
-        self.hot.apply(hash, header, diff)?;
+    fn advance(&self, hash: B256, header: Header, diff: Diff) -> Result<(), Error> {
+        self.core.hot.apply(hash, header, diff)?;
         self.head_moved();
         Ok(())
     }
 
     fn head_moved(&self) {
-        self.working.end();
-        self.preconfirmed.settle(self.hot.head().as_deref());
+        self.core.working.end();
+        self.ahead.settle(&self.core);
     }
 
     /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.
     pub fn open(&self, header: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;
-        self.hot.open(header.hash_slow(), header);
-        // It may begin anew because what it was told is false.
-        self.history.clear();
+        self.core.hot.open(header.hash_slow(), header);
+        // It may re-anchor because what it was told is false.
+        self.core.history.clear();
         self.head_moved();
         Ok(())
     }
@@ -155,11 +118,11 @@ impl Chain {
     }
 
     /// Executes a block (RLP) on the head and verifies it. The head stays where it is: see `make_head`.
-    pub fn run_block(self: &Arc<Self>, block: &[u8], limits: &Limits) -> Result<Execution<Ready>, Error> {
+    pub fn run_block(&self, block: &[u8], limits: &Limits) -> Result<Execution<Ready>, Error> {
         let (view, generation) = self.begin(block)?;
         let mut commitment = self.take_commitment();
         let check = Check::Compare(&mut commitment);
-        match self.end(block::execute(self, &view, block, check, limits), generation) {
+        match self.end(block::execute(&view, block, check, self.ceiling, limits), generation) {
             Ok(Execution::Done(outcome)) => Ok(Execution::Done(Ready { generation, outcome, commitment })),
             Ok(Execution::Missing(missing)) => {
                 self.return_commitment(commitment, generation);
@@ -174,14 +137,14 @@ impl Chain {
 
     /// Makes a block the head that was executed on it. Refused if the head has moved since.
     pub fn make_head(&self, Ready { generation, outcome, commitment }: Ready) -> Result<Box<Outcome>, Error> {
-        self.expect_generation(generation)?;
+        self.core.expect_generation(generation)?;
         self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
         self.return_commitment(commitment, generation);
         Ok(outcome)
     }
 
     /// Both at once, however long it takes.
-    pub fn execute(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
+    pub fn execute(&self, block: &[u8]) -> Result<Execution, Error> {
         match self.run_block(block, &Limits::none())? {
             Execution::Done(ready) => Ok(Execution::Done(self.make_head(ready)?)),
             Execution::Missing(missing) => Ok(Execution::Missing(missing)),
@@ -190,47 +153,55 @@ impl Chain {
 
     /// Executes a block whose results are not known yet (RLP) on the head and writes them into its header: gas
     /// used, receipts root, bloom and blob gas used. The head stays where it is.
-    pub fn seal(self: &Arc<Self>, block: &[u8]) -> Result<Execution, Error> {
+    pub fn seal(&self, block: &[u8]) -> Result<Execution, Error> {
         let (view, generation) = self.begin(block)?;
-        self.end(block::execute(self, &view, block, Check::Fill, &Limits::none()), generation)
+        self.end(block::execute(&view, block, Check::Fill, self.ceiling, &Limits::none()), generation)
     }
 
     /// The head to execute a block on, with what was provided for that block before, and hot state's generation.
-    fn begin(self: &Arc<Self>, block: &[u8]) -> Result<(Arc<View>, u64), Error> {
-        let generation = self.hot.generation();
-        let view = View::of_head(Arc::clone(self))?;
+    fn begin(&self, block: &[u8]) -> Result<(Arc<View>, u64), Error> {
+        let generation = self.core.hot.generation();
+        let view = View::of_head(Arc::clone(&self.core))?;
         let block = read_header(block)?.hash_slow();
-        self.working.begin(Task { generation, head: view.hash(), block });
+        self.core.working.begin(Task { generation, head: view.hash(), block });
         Ok((Arc::new(view), generation))
     }
 
     /// A block that was executed or refused needs nothing any more.
     fn end(&self, execution: Result<Execution, Error>, generation: u64) -> Result<Execution, Error> {
         // What was read of a head that was taken back meanwhile proves nothing, against the block neither.
-        self.expect_generation(generation)?;
+        self.core.expect_generation(generation)?;
         if !matches!(execution, Ok(Execution::Missing(_))) {
-            self.working.end();
+            self.core.working.end();
         }
         execution
     }
 
-    /// Fails if blocks were taken back, or all of hot state was replaced, since it was asked for.
-    pub(crate) fn expect_generation(&self, generation: u64) -> Result<(), Error> {
-        if self.hot.generation() == generation {
-            return Ok(());
-        }
-        Err(Error::Unavailable("the head moved".into()))
+    /// Opens the state after the block with this header (RLP).
+    pub fn view(&self, header: &[u8]) -> Result<View, Error> {
+        View::open(Arc::clone(&self.core), header)
+    }
+
+    /// Opens the newest pre-confirmed state, with the context of the block it is of; `None` when there is none. It
+    /// stays as it is while further flashblocks arrive and until the block below it leaves hot state.
+    pub fn preconfirmed_view(&self) -> Option<View> {
+        View::open_preconfirmed(Arc::clone(&self.core))
+    }
+
+    /// Opens the pre-confirmed state of one version; `None` when it is not kept any more.
+    pub fn preconfirmed_view_at(&self, version: u64) -> Option<View> {
+        View::open_preconfirmed_at(Arc::clone(&self.core), version)
     }
 
     /// A view of the head, to provide what `execute` lacked.
-    pub fn head_view(self: &Arc<Self>) -> Result<View, Error> {
-        View::of_head(Arc::clone(self))
+    pub fn head_view(&self) -> Result<View, Error> {
+        View::of_head(Arc::clone(&self.core))
     }
 
     /// Takes off every block above `number`. The complete state must be loaded again after it.
     pub fn revert_to(&self, number: u64) -> Result<(), Error> {
         self.set_commitment(None);
-        self.hot.revert_to(number)?;
+        self.core.hot.revert_to(number)?;
         self.head_moved();
         Ok(())
     }
@@ -242,43 +213,113 @@ impl Chain {
 
     /// Accounts, slots, bytes of code and waiting calls, for metrics.
     pub fn sizes(&self) -> (usize, usize, usize, usize) {
-        let (accounts, slots) = self.hot.entries();
-        (accounts, slots, self.hot.code_bytes(), self.pool.waiting())
+        let (accounts, slots) = self.core.hot.entries();
+        (accounts, slots, self.core.hot.code_bytes(), self.pool.waiting())
     }
 
     /// Bytes held of what was loaded for blocks below the window, for metrics.
     pub fn history_bytes(&self) -> usize {
-        self.history.bytes()
+        self.core.history.bytes()
     }
 
     /// Begins hot state at the genesis block with all of its state.
     pub fn start_at_genesis(&self, outcome: &Outcome) -> Result<(), Error> {
-        self.hot.open(outcome.hash, outcome.header.clone());
+        self.core.hot.open(outcome.hash, outcome.header.clone());
         self.head_moved();
         for (address, account) in &outcome.diff.accounts {
-            self.hot.put_account(*address, *account);
+            self.core.hot.put_account(*address, *account);
         }
         for (address, slot, value) in &outcome.diff.slots {
-            self.hot.put_slot(*address, *slot, *value);
+            self.core.hot.put_slot(*address, *slot, *value);
         }
         for (hash, code) in &outcome.diff.codes {
-            self.hot.put_code(*hash, bytecode(code.clone()));
+            self.core.hot.put_code(*hash, bytecode(code.clone()));
         }
         Ok(())
     }
+
+    /// Sets how many blocks may be pre-confirmed at once.
+    pub fn set_preconfirmed_depth(&self, depth: usize) {
+        self.ahead.set_depth(depth);
+    }
+
+    /// Blocks, accounts and slots that are pre-confirmed, for metrics.
+    pub fn preconfirmed_sizes(&self) -> (usize, usize, usize) {
+        self.core.versions.newest().map_or((0, 0, 0), |(_, newest)| {
+            let (accounts, slots) = newest.overlay.entries();
+            let blocks = newest.header.number.saturating_sub(newest.base_number);
+            (usize::try_from(blocks).unwrap_or(usize::MAX), accounts, slots)
+        })
+    }
+
+    /// The version of the newest pre-confirmed state; `None` when nothing is pre-confirmed.
+    pub fn preconfirmed_version(&self) -> Option<u64> {
+        self.core.versions.newest().map(|(version, _)| version)
+    }
+
+    /// Executes a flashblock on the one before it and compares what it gives with what it says. Readers do not see it
+    /// yet: see `show`.
+    pub fn run_flashblock(
+        &self,
+        flashblock: &Flashblock,
+        limits: &Limits,
+    ) -> Result<Preconfirmation<Extension>, Error> {
+        self.ahead.run_flashblock(&self.core, flashblock, self.ceiling, limits)
+    }
+
+    /// Shows readers a flashblock that was executed. Refused, with everything as it was, if the head or what is
+    /// pre-confirmed has changed since.
+    pub fn show(&self, extension: Extension) -> Result<Box<Piece>, Error> {
+        self.ahead.show(&self.core, extension)
+    }
+
+    /// Both at once, however long it takes.
+    pub fn extend_preconfirmed(&self, flashblock: &Flashblock) -> Result<Preconfirmation, Error> {
+        match self.run_flashblock(flashblock, &Limits::none())? {
+            Preconfirmation::Done(extension) => Ok(Preconfirmation::Done(self.show(extension)?)),
+            Preconfirmation::Missing(missing) => Ok(Preconfirmation::Missing(missing)),
+        }
+    }
+
+    /// Forgets pre-confirmed blocks from a number on. Whoever holds a view of them can go on reading it.
+    pub fn drop_preconfirmed(&self, from: u64) {
+        self.ahead.drop_from(&self.core, from);
+    }
+
+    /// Finds what a sealed block (RLP) gives, if it is the first pre-confirmed one, without executing what was
+    /// pre-confirmed. `None` if no block of its number was pre-confirmed on the head. Nothing changes: see `make_head`.
+    pub fn run_promotion(&self, rlp: &[u8], limits: &Limits) -> Result<Option<Promotion<Ready>>, Error> {
+        let generation = self.core.hot.generation();
+        let Some(promotion) = self.ahead.run_promotion(&self.core, rlp, limits)? else {
+            return Ok(None);
+        };
+        let ready = promotion.and_then(|outcome| {
+            let mut commitment = self.take_commitment();
+            if let Some(complete) = &mut commitment {
+                check_state(self.spec(), &outcome.header, &outcome.diff, complete)?;
+            }
+            Ok(Ready { generation, outcome, commitment })
+        });
+        ready.map(Some)
+    }
+
+    /// Makes a sealed block (RLP) the head, however long it takes. Executing a block instead drops what was
+    /// pre-confirmed and does not fit.
+    pub fn promote(&self, rlp: &[u8]) -> Result<Option<Promotion>, Error> {
+        let promotion = self.run_promotion(rlp, &Limits::none())?;
+        promotion.map(|promotion| promotion.and_then(|ready| self.make_head(ready))).transpose()
+    }
+
+    /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
+    /// has to be asked for them. `None` if another block, or none, is pre-confirmed there.
+    pub fn promote_sealed(&self, hash: B256) -> Result<Option<Promotion>, Error> {
+        match self.ahead.encode_first(hash)? {
+            Some(block) => self.promote(&block),
+            None => Ok(None),
+        }
+    }
 }
 
-/// Reads the header of a block, given whole or by its header alone (RLP).
-pub fn read_header(bytes: &[u8]) -> Result<Header, Error> {
-    let mut outer = bytes;
-    let list = RlpHeader::decode(&mut outer).map_err(|why| malformed("block", why))?;
-    let mut inner = outer.get(..list.payload_length).ok_or_else(|| malformed("block", "it ends early"))?;
-    // A block is a list that begins with a list; a header begins with its parent's hash.
-    let is_block = inner.first().is_some_and(|byte| *byte >= 0xc0);
-    let header = if is_block { Header::decode(&mut inner) } else { Header::decode(&mut &*bytes) };
-    header.map_err(|why| malformed("block header", why))
-}
-
-fn decode_header(mut bytes: &[u8]) -> Result<Header, Error> {
-    Header::decode(&mut bytes).map_err(|why| malformed("block header", why))
-}
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

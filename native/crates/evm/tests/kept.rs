@@ -1,4 +1,4 @@
-//! What calls leave behind: threads keep an EVM each, which must hold neither much memory nor the chain.
+//! What calls leave behind: threads keep an EVM each, which must hold neither much memory nor a state.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -9,7 +9,7 @@ use chain_query_evm::{CallRequest, CallResult, CountingAllocator, Lane, live_byt
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use support::{CONTRACT, Fork, pool_lane, request, run, with_code};
+use support::{CONTRACT, Fork, chain_with_code, pool_lane, request, run, with_code};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -50,17 +50,19 @@ fn one_large_call_does_not_hold_its_memory_for_ever() {
 }
 
 fn a_chain_ends_although_threads_have_run_calls_on_it(fork: Fork) {
-    let view = with_code(fork, &hex!("5f5ff3"));
-    let chain = Arc::downgrade(view.chain());
+    let small = chain_with_code(fork, &hex!("5f5ff3"));
+    let view = small.view();
+    let (chain, state) = (Arc::downgrade(&small.chain), Arc::downgrade(&view));
     assert!(matches!(run(&view, &request(CONTRACT), &Lane::Inline(1_000)), CallResult::Success(_)));
     let (done, waits) = channel();
     let pooled = Arc::clone(&view);
-    assert!(view.chain().pool().submit(move || {
+    assert!(small.chain.pool().submit(move || {
         let result = run(&pooled, &request(CONTRACT), &pool_lane(Duration::from_secs(5)));
         drop(pooled);
         done.send(result).unwrap();
     }));
     assert!(matches!(waits.recv().unwrap(), CallResult::Success(_)));
-    drop(view);
+    drop((view, small));
     assert_eq!(chain.strong_count(), 0, "somebody still holds the chain");
+    assert_eq!(state.strong_count(), 0, "somebody still holds the state");
 }

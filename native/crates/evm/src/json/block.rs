@@ -1,10 +1,10 @@
 //! `eth_getBlockByHash` with whole transactions, as the block's RLP.
 
-use super::{Part, read_typed};
-use crate::error::{Error, malformed};
-use crate::spec::{ChainSpec, Stack};
-use crate::transaction::StackTransaction;
-use crate::verify::{check_ommers, check_transactions, check_withdrawals, same};
+use crate::base::error::{Error, malformed};
+use crate::json::part::{Part, read_typed};
+use crate::model::transaction::StackTransaction;
+use crate::model::verify::{check_ommers, check_transactions, check_withdrawals, same};
+use crate::rules::spec::{ChainSpec, Stack};
 use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, TxEnvelope};
 use alloy_eips::eip4895::{Withdrawal, Withdrawals};
 use alloy_primitives::B256;

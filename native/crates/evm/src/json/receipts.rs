@@ -1,14 +1,14 @@
 //! `eth_getBlockReceipts`, as the outcome that executing the block gives, but without its changes of state.
 
-use super::l1::L1Attributes;
-use super::{Part, read_typed};
-use crate::diff::Diff;
-use crate::error::{Error, malformed};
-use crate::limits::Limits;
-use crate::outcome::{Extra, Outcome};
-use crate::spec::{ChainSpec, Stack};
-use crate::transaction::{DEPOSIT, StackTransaction, l1_extras};
-use crate::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
+use crate::base::error::{Error, malformed};
+use crate::base::limits::Limits;
+use crate::json::l1::L1Attributes;
+use crate::json::part::{Part, read_typed};
+use crate::model::diff::Diff;
+use crate::model::outcome::{Extra, Outcome};
+use crate::model::transaction::{DEPOSIT, StackTransaction, l1_extras};
+use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
+use crate::rules::spec::{ChainSpec, Stack};
 use alloy_consensus::{Header, TxEnvelope, TxReceipt};
 use alloy_primitives::{Bytes, U256};
 use op_alloy_consensus::OpTxEnvelope;

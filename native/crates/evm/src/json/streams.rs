@@ -1,10 +1,10 @@
 //! Headers and transactions as nodes send them in JSON, for subscriptions.
 
-use crate::chain::read_header;
-use crate::error::{Error, malformed};
-use crate::spec::{ChainSpec, Stack};
-use crate::transaction::{DEPOSIT, StackTransaction, signatures_are_canonical};
-use crate::verify::decode;
+use crate::base::error::{Error, malformed};
+use crate::model::header::read_header;
+use crate::model::transaction::{DEPOSIT, StackTransaction, signatures_are_canonical};
+use crate::model::verify::decode;
+use crate::rules::spec::{ChainSpec, Stack};
 use alloy_consensus::{Header, TxEnvelope};
 use alloy_op_hardforks::OpHardforks;
 use alloy_primitives::{Address, B256, U64, U128};

@@ -286,7 +286,7 @@ fn a_run_that_guesses_does_not_use_up_the_time_limit() {
     );
     let header = alloy_rlp::encode(&chain.outcome.header);
     chain.chain.open(&header).unwrap();
-    let view = Arc::new(View::open(Arc::clone(&chain.chain), &header).unwrap());
+    let view = Arc::new(chain.chain.view(&header).unwrap());
     let request = CallRequest { gas: 1 << 50, ..request(CONTRACT) };
     let lane = pool_lane(Duration::from_secs(600));
     for _ in 0..8 {
@@ -382,8 +382,7 @@ fn each_view_keeps_its_state_and_leaves_with_its_block() {
     );
     let first = next(&chain.chain, &chain.outcome.header, CONTRACT, 1, 0);
     let second = next(&chain.chain, &first, CONTRACT, 2, 0);
-    let open =
-        |header: &Header| Arc::new(View::open(Arc::clone(&chain.chain), &alloy_rlp::encode(header)).unwrap());
+    let open = |header: &Header| Arc::new(chain.chain.view(&alloy_rlp::encode(header)).unwrap());
     let (one, two) = (open(&first), open(&second));
     for _ in 0..3 {
         assert_eq!(run(&chain.view(), &request(CONTRACT), &INLINE), success(0));
@@ -406,7 +405,7 @@ fn a_block_hash_is_of_the_chain_the_view_is_on() {
     );
     let first = next(&chain.chain, &chain.outcome.header, CONTRACT, 1, 0);
     let second = next(&chain.chain, &first, CONTRACT, 2, 0);
-    let view = Arc::new(View::open(Arc::clone(&chain.chain), &alloy_rlp::encode(&second)).unwrap());
+    let view = Arc::new(chain.chain.view(&alloy_rlp::encode(&second)).unwrap());
     let hash_of = |number: u64| run(&view, &CallRequest { data: word(number), ..request(CONTRACT) }, &INLINE);
     let found = |hash: B256| CallResult::Success(Bytes::copy_from_slice(hash.as_slice()));
     assert_eq!(hash_of(0), found(chain.outcome.hash));
@@ -457,7 +456,7 @@ fn l1_attributes_are_those_of_the_view() {
     for salt in 0..4 {
         chain.chain.revert_to(0).unwrap();
         let header = next(&chain.chain, &chain.outcome.header, l1_block, 100 + u64::from(salt), salt);
-        let view = Arc::new(View::open(Arc::clone(&chain.chain), &alloy_rlp::encode(&header)).unwrap());
+        let view = Arc::new(chain.chain.view(&alloy_rlp::encode(&header)).unwrap());
         assert_eq!(run(&view, &request(l1_block), &INLINE), success(100 + u64::from(salt)));
         assert_eq!(run(&view, &request(CONTRACT), &INLINE), success(0x2a));
     }

@@ -182,7 +182,7 @@ fn random_bytes_are_no_block() {
         let _ = chain_query_evm::read_header(&bytes);
         assert!(chain.execute(&bytes).is_err());
         assert!(chain.apply(&bytes, &bytes).is_err());
-        let _ = chain_query_evm::View::open(Arc::clone(&chain), &bytes);
+        let _ = chain.view(&bytes);
     }
     execute(&chain, &fixture.blocks[0]).unwrap();
 }

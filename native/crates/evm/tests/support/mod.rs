@@ -113,15 +113,20 @@ pub fn small(fork: Fork, alloc: &serde_json::Value) -> Small {
 impl Small {
     pub fn view(&self) -> Arc<View> {
         let header = alloy_rlp::encode(&self.outcome.header);
-        Arc::new(View::open(Arc::clone(&self.chain), &header).unwrap())
+        Arc::new(self.chain.view(&header).unwrap())
     }
 }
 
 /// A chain with one contract at `CONTRACT`.
-pub fn with_code(fork: Fork, code: &[u8]) -> Arc<View> {
+pub fn chain_with_code(fork: Fork, code: &[u8]) -> Small {
     let alloc =
         serde_json::json!({ CONTRACT.to_string(): { "balance": "0x0", "code": hex::encode_prefixed(code) } });
-    small(fork, &alloc).view()
+    small(fork, &alloc)
+}
+
+/// The state of such a chain.
+pub fn with_code(fork: Fork, code: &[u8]) -> Arc<View> {
+    chain_with_code(fork, code).view()
 }
 
 pub const CONTRACT: Address = address!("00000000000000000000000000000000000c0de0");

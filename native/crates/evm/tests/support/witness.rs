@@ -45,7 +45,9 @@ impl Fixture {
         let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
             .unwrap_or_else(|why| panic!("{}: {why}", folder.display()))
             .map(|entry| entry.unwrap().path())
+            .filter(|file| file.extension().is_some_and(|extension| extension == "gz"))
             .collect();
+        assert!(!files.is_empty(), "{} has no blocks", folder.display());
         files.sort();
         let open = |file| serde_json::from_reader(GzDecoder::new(File::open(file).unwrap())).unwrap();
         files.iter().map(open).collect()

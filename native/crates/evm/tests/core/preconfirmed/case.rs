@@ -176,12 +176,12 @@ pub fn begin(case: &Case<'_>) -> Arc<Chain> {
 }
 
 pub fn newest(chain: &Arc<Chain>) -> Option<(u64, u64)> {
-    let view = View::open_preconfirmed(Arc::clone(chain))?;
+    let view = chain.preconfirmed_view()?;
     Some((view.number(), view.flashblock_index().unwrap()))
 }
 
 pub fn slot(chain: &Arc<Chain>, load: &Load<'_>, slot: u8) -> u64 {
-    let view = View::open_preconfirmed(Arc::clone(chain)).unwrap();
+    let view = chain.preconfirmed_view().unwrap();
     settle(&view, load, || view.slot(CONTRACT, B256::with_last_byte(slot))).unwrap().to()
 }
 

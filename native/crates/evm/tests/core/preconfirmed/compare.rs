@@ -116,7 +116,7 @@ pub fn oracle_view(case: &Case<'_>, confirmed: &[Outcome], last: &Outcome) -> Ar
     for outcome in confirmed.iter().chain([last]) {
         chain.apply(&alloy_rlp::encode(&outcome.header), &outcome.diff.encode()).unwrap();
     }
-    Arc::new(View::open(chain, &alloy_rlp::encode(&last.header)).unwrap())
+    Arc::new(chain.view(&alloy_rlp::encode(&last.header)).unwrap())
 }
 
 /// A piece must be the difference between two executions from the start of the block.

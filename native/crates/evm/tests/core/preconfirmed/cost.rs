@@ -5,7 +5,7 @@ use super::made::{STORE, build, deposit, sign};
 use crate::support::{CONTRACT, Fork, Random, genesis, request};
 use alloy_consensus::{Sealable, TxEip1559};
 use alloy_primitives::{Address, B256, TxKind, U256, address, hex};
-use chain_query_evm::{CallRequest, CallResult, Chain, Lane, View, call};
+use chain_query_evm::{CallRequest, CallResult, Chain, Lane, call};
 use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn a_call_costs_the_same_on_a_large_overlay() {
     let input = [B256::with_last_byte(5), B256::with_last_byte(9)].concat();
     let request = CallRequest { data: input.into(), ..request(CONTRACT) };
     let views = chains.each_ref().map(|(case, chain)| {
-        let view = Arc::new(View::open_preconfirmed(Arc::clone(chain)).unwrap());
+        let view = Arc::new(chain.preconfirmed_view().unwrap());
         assert!(matches!(answer(&view, &*case.load, &request), Some(CallResult::Success(_))));
         view
     });

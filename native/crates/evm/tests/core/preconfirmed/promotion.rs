@@ -9,7 +9,7 @@ use super::real::{op_geth, op_sepolia};
 use crate::support::{CONTRACT, Fixture, Random, options};
 use alloy_consensus::{TxEip1559, proofs};
 use alloy_primitives::{B256, U256};
-use chain_query_evm::{Chain, ChainOptions, Difference, Error, HotLimits, Outcome, Promoted, Promotion, View};
+use chain_query_evm::{Chain, ChainOptions, Difference, Error, HotLimits, Outcome, Promoted, Promotion};
 use op_alloy_consensus::OpTxEnvelope;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ fn a_block_that_is_shorter_or_longer_is_taken_over() {
             let chain = begin(&case);
             feed(&chain, &case, &messages[0]);
             feed(&chain, &case, &messages[1]);
-            let view = Arc::new(View::open_preconfirmed(Arc::clone(&chain)).unwrap());
+            let view = Arc::new(chain.preconfirmed_view().unwrap());
             if executes {
                 complete(&chain, load, || chain.execute(&rlp)).unwrap();
             } else {

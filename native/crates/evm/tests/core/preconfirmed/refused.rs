@@ -7,7 +7,7 @@ use alloy_consensus::TxEip1559;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
 use chain_query_evm::{
-    CallResult, ChainOptions, Error, Flashblock, HotLimits, Lane, PRECONFIRMED_DEPTH, Read, View, call,
+    CallResult, ChainOptions, Error, Flashblock, HotLimits, Lane, PRECONFIRMED_DEPTH, Read, call,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ fn what_does_not_fit_the_head_is_dropped() {
     let chain = both();
     let mut other = read_block(&case.blocks[0]);
     other.header.state_root = B256::repeat_byte(1);
-    let view = View::open_preconfirmed(Arc::clone(&chain)).unwrap();
+    let view = chain.preconfirmed_view().unwrap();
     promoted(&chain, &alloy_rlp::encode(&other));
     assert_eq!((newest(&chain), chain.head_view().unwrap().hash()), (None, other.header.hash_slow()));
     assert_eq!(view.slot(CONTRACT, B256::with_last_byte(3)), Read::Value(U256::from(21)));
@@ -160,12 +160,12 @@ fn what_does_not_fit_the_head_is_dropped() {
     assert_eq!(newest(&chain), Some((2, 2)));
     chain.revert_to(1).unwrap();
     assert_eq!(newest(&chain), Some((2, 2)), "the head is the same");
-    let view = View::open_preconfirmed(Arc::clone(&chain)).unwrap();
+    let view = chain.preconfirmed_view().unwrap();
     chain.revert_to(0).unwrap();
     assert_eq!(newest(&chain), None);
     assert_eq!(view.slot(CONTRACT, B256::with_last_byte(3)), Read::Outdated);
     let chain = both();
-    let view = View::open_preconfirmed(Arc::clone(&chain)).unwrap();
+    let view = chain.preconfirmed_view().unwrap();
     chain.open(&header).unwrap();
     assert_eq!(newest(&chain), None);
     assert_eq!(view.account(CONTRACT), Read::Outdated);
@@ -178,7 +178,7 @@ fn a_view_is_outdated_when_hot_state_leaves_its_base() {
     let chain = open(&case.spec, small, &case.parent);
     feed(&chain, &case, &messages[0]);
     feed(&chain, &case, &messages[1]);
-    let view = Arc::new(View::open_preconfirmed(Arc::clone(&chain)).unwrap());
+    let view = Arc::new(chain.preconfirmed_view().unwrap());
     promoted(&chain, &case.blocks[0]);
     assert!(matches!(view.slot(CONTRACT, B256::with_last_byte(1)), Read::Value(_)));
     promoted(&chain, &case.blocks[1]);
@@ -213,5 +213,5 @@ fn ethereum_has_no_flashblocks() {
     let (_, messages) = two_blocks();
     let chain = small(Fork::Prague, &json!({})).chain;
     assert!(matches!(chain.extend_preconfirmed(&parse(&messages[0][0])), Err(Error::Unsupported(_))));
-    assert!(View::open_preconfirmed(chain).is_none());
+    assert!(chain.preconfirmed_view().is_none());
 }

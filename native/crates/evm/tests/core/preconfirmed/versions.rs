@@ -4,14 +4,14 @@ use super::case::{begin, extend, feed, newest, parse, promoted, settle};
 use super::made::two_blocks;
 use crate::support::CONTRACT;
 use alloy_primitives::B256;
-use chain_query_evm::{Chain, View};
+use chain_query_evm::Chain;
 use serde_json::json;
 use std::sync::Arc;
 
 const KEPT: u64 = 16;
 
 fn at(chain: &Arc<Chain>, version: u64) -> Option<(u64, u64)> {
-    let view = View::open_preconfirmed_at(Arc::clone(chain), version)?;
+    let view = chain.preconfirmed_view_at(version)?;
     Some((view.number(), view.flashblock_index().unwrap()))
 }
 
@@ -35,7 +35,7 @@ fn every_state_that_was_shown_can_be_opened_for_a_while() {
     // Confirmed, dropped, nothing left: each is another state.
     promoted(&chain, &case.blocks[0]);
     assert_eq!((chain.preconfirmed_version(), newest(&chain)), (Some(5), Some((2, 0))));
-    let base = |version| View::open_preconfirmed_at(Arc::clone(&chain), version).unwrap().base().0;
+    let base = |version| chain.preconfirmed_view_at(version).unwrap().base().0;
     assert_eq!((base(4), base(5)), (0, 1));
     chain.drop_preconfirmed(3);
     assert_eq!(chain.preconfirmed_version(), Some(5), "nothing was dropped");
@@ -47,7 +47,7 @@ fn every_state_that_was_shown_can_be_opened_for_a_while() {
         assert_eq!(at(&chain, version), Some(expected));
     }
     let third = |version| {
-        let view = View::open_preconfirmed_at(Arc::clone(&chain), version).unwrap();
+        let view = chain.preconfirmed_view_at(version).unwrap();
         settle(&view, load, || view.slot(CONTRACT, B256::with_last_byte(3))).unwrap().to::<u64>()
     };
     assert_eq!([third(1), third(2), third(3), third(5)], [0, 0, 11, 11]);

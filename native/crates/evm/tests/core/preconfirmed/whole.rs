@@ -54,7 +54,7 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
             };
             seen.changed_back += usize::from(!piece.outcome.diff.slots.iter().all(in_block));
             seen.wiped += piece.outcome.diff.wiped.len();
-            let view = Arc::new(View::open_preconfirmed(Arc::clone(&ours)).unwrap());
+            let view = Arc::new(ours.preconfirmed_view().unwrap());
             assert_eq!((view.number(), view.hash()), (block.header.number, so_far.hash), "{}", case.name);
             assert_eq!(view.flashblock_index(), Some(index as u64));
             assert_eq!(view.header(), &so_far.header);
@@ -73,7 +73,7 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
         promote(case, &ours, &outcomes, &mut taken);
     }
     seen.promoted += taken;
-    assert!(View::open_preconfirmed(Arc::clone(&ours)).is_none(), "all is confirmed");
+    assert!(ours.preconfirmed_view().is_none(), "all is confirmed");
     for (view, oracle) in &old {
         compare(view, oracle, load, &probes, random);
     }
@@ -83,9 +83,7 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
     // The same versions below it, too.
     for outcome in outcomes.iter().rev() {
         let number = outcome.header.number;
-        let at = |chain: &Arc<Chain>| {
-            Arc::new(View::open(Arc::clone(chain), &alloy_rlp::encode(&outcome.header)).unwrap())
-        };
+        let at = |chain: &Arc<Chain>| Arc::new(chain.view(&alloy_rlp::encode(&outcome.header)).unwrap());
         compare(&at(&ours), &at(&theirs), load, &probes, random);
         ours.revert_to(number - 1).unwrap();
         theirs.revert_to(number - 1).unwrap();

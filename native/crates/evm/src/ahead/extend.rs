@@ -1,0 +1,264 @@
+//! Flashblocks executed one on the other, and shown to readers.
+
+use crate::ahead::flashblock::Flashblock;
+use crate::ahead::layers::{self, Layers, SoFar};
+use crate::ahead::piece::{Extension, Piece, Preconfirmation};
+use crate::ahead::run::{self, Part, Progress, Ran, Run};
+use crate::base::error::Error;
+use crate::base::limits::Limits;
+use crate::base::locks;
+use crate::model::claim::{GasCeiling, contradiction};
+use crate::rules::spec::Stack;
+use crate::state::core::StateCore;
+use crate::state::hot::HotBlock;
+use crate::state::loaded::Task;
+use crate::state::overlay::{Overlay, Snapshot};
+use crate::state::view::View;
+use alloy_consensus::Header;
+use alloy_primitives::Bloom;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Blocks that may be pre-confirmed at once, unless another number is set.
+pub const PRECONFIRMED_DEPTH: usize = 5;
+
+/// The blocks that are pre-confirmed. What readers see of them is in the state's core.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    /// Held for moments only: not while a flashblock is executed. Readers do not take it.
+    layers: Mutex<Layers>,
+    depth: AtomicUsize,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self { layers: Mutex::default(), depth: AtomicUsize::new(PRECONFIRMED_DEPTH) }
+    }
+}
+
+impl Ahead {
+    /// Sets how many blocks may be pre-confirmed at once.
+    pub(crate) fn set_depth(&self, depth: usize) {
+        self.depth.store(depth.max(1), Ordering::Relaxed);
+    }
+
+    /// Drops what does not stand on the head any more. If the head is what was pre-confirmed first, the others stay.
+    pub(crate) fn settle(&self, core: &StateCore) {
+        let mut layers = self.lock();
+        let head = core.hot.head();
+        if layers.blocks.is_empty() || head.as_deref().is_some_and(|head| layers.stand_on(head)) {
+            return;
+        }
+        match head.filter(|head| layers.confirm_first(head)) {
+            Some(head) => {
+                layers.blocks.remove(0);
+                (layers.base_number, layers.base_hash) = (head.header.number, head.hash);
+            }
+            None => layers.blocks.clear(),
+        }
+        publish(core, &mut layers);
+    }
+
+    /// Forgets pre-confirmed blocks from a number on. Whoever holds a view of them can go on reading it.
+    pub(crate) fn drop_from(&self, core: &StateCore, number: u64) {
+        let mut layers = self.lock();
+        let count = layers.blocks.len();
+        layers.blocks.retain(|block| block.header.number < number);
+        if layers.blocks.len() != count {
+            publish(core, &mut layers);
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Layers> {
+        locks::lock(&self.layers)
+    }
+}
+
+/// Shows readers the blocks that are left.
+fn publish(core: &StateCore, layers: &mut Layers) {
+    layers.epoch += 1;
+    core.versions.show(layers.snapshot(layers.blocks.len()));
+    core.working_ahead.end();
+}
+
+/// What a flashblock is executed on.
+struct Start {
+    epoch: u64,
+    /// Blocks that stay, the one it belongs to included if that is there.
+    keep: usize,
+    /// Of the block it belongs to, with the results so far.
+    header: Header,
+    before: Progress,
+    state: Snapshot,
+    /// Nothing where the block begins.
+    so_far: SoFar,
+}
+
+impl Ahead {
+    /// Executes a flashblock on the one before it and compares what it gives with what it says. Readers do not see it
+    /// yet: see `show`.
+    pub(crate) fn run_flashblock(
+        &self,
+        core: &Arc<StateCore>,
+        flashblock: &Flashblock,
+        ceiling: GasCeiling,
+        limits: &Limits,
+    ) -> Result<Preconfirmation<Extension>, Error> {
+        if core.spec.stack != Stack::Op {
+            // Ethereum's blocks end with withdrawals and system calls, which the next piece would have to take back.
+            return Err(Error::Unsupported("flashblocks are supported on the OP stack only".into()));
+        }
+        let head = core.hot.head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
+        let generation = core.hot.generation();
+        let start = self.start(core, &head, flashblock)?;
+        let Start { epoch, keep, mut header, before, state, .. } = start;
+        let gas_used = claimed(flashblock, &header, before, ceiling)?;
+        let sent = run::recover(&core.spec, &header, before.transactions, &flashblock.diff.transactions, limits)
+            .map_err(|why| why.of(&run::about(&header)))?;
+        core.working_ahead.begin(Task { generation, head: head.hash, block: flashblock.diff.block_hash });
+        let view = Arc::new(View::of_snapshot(Arc::clone(core), Arc::new(state), true));
+        let is_first = flashblock.index == 0;
+        let part = Part { header: &header, before, is_first, sent: &sent, gas_used };
+        let ran = match run::run(&core.spec, &view, &part, limits) {
+            Ok(Run::Missing(missing)) => return Ok(Preconfirmation::Missing(missing)),
+            Ok(Run::Done(ran)) => ran,
+            Err(why) => {
+                core.working_ahead.end();
+                return Err(why);
+            }
+        };
+        core.working_ahead.end();
+        let bloom = check(flashblock, &mut header, &start.so_far, &ran)?;
+
+        let transactions = sent.into_iter().map(|tx| tx.into_value().into_inner()).collect();
+        let piece = start.so_far.piece(flashblock, header, &ran, transactions);
+        Ok(Preconfirmation::Done(Extension {
+            epoch,
+            keep,
+            payload_id: flashblock.payload_id.clone(),
+            transactions: flashblock.diff.transactions.clone(),
+            bloom,
+            ran,
+            piece: Box::new(piece),
+        }))
+    }
+
+    /// Shows readers a flashblock that was executed. The first one of a block that is there already replaces that
+    /// block, and those above it are dropped. Refused, with everything as it was, if the head or what is pre-confirmed
+    /// has changed since.
+    pub(crate) fn show(&self, core: &StateCore, extension: Extension) -> Result<Box<Piece>, Error> {
+        let mut layers = self.lock();
+        let head = core.hot.head();
+        if layers.epoch != extension.epoch || !head.is_some_and(|head| layers.stand_on(&head)) {
+            return Err(Error::Unavailable("the head moved".into()));
+        }
+        let mut piece = layers.add(extension);
+        piece.version = core.versions.show(layers.snapshot(layers.blocks.len()));
+        Ok(piece)
+    }
+
+    fn start(&self, core: &StateCore, head: &HotBlock, flashblock: &Flashblock) -> Result<Start, Error> {
+        let mut layers = self.lock();
+        if layers.blocks.is_empty() {
+            (layers.base_number, layers.base_hash) = (head.header.number, head.hash);
+        } else if !layers.stand_on(head) {
+            return Err(Error::Unavailable("the head moved".into()));
+        }
+        let layers = &*layers;
+        let (epoch, count) = (layers.epoch, layers.blocks.len());
+        let Some(base) = &flashblock.base else {
+            return match layers.blocks.last().zip(layers.snapshot(count)) {
+                Some((top, state))
+                    if top.payload_id == flashblock.payload_id && top.index + 1 == flashblock.index =>
+                {
+                    let (header, before) = (top.header.clone(), top.progress);
+                    Ok(Start { epoch, keep: count, header, before, state, so_far: top.so_far.clone() })
+                }
+                Some((top, _)) => refuse(
+                    flashblock,
+                    &format!(
+                        "it does not follow flashblock {} of block {}, payload {}",
+                        top.index, top.header.number, top.payload_id
+                    ),
+                ),
+                None => refuse(flashblock, "the first of its block is not there"),
+            };
+        };
+        let header = base.header(&core.spec)?;
+        let keep = layers.blocks.iter().take_while(|block| block.header.number < header.number).count();
+        let parent = keep.checked_sub(1).map(|index| &layers.blocks[index]);
+        let (below, hash) = parent.map_or((&head.header, head.hash), |parent| (&parent.header, parent.hash));
+        if header.parent_hash != hash {
+            let (number, parent) = (header.number, header.parent_hash);
+            return refuse(
+                flashblock,
+                &format!("block {number} on {parent} does not follow block {} {hash}", below.number),
+            );
+        }
+        if let Some(why) = contradiction(&header, below) {
+            return refuse(flashblock, &format!("block {}: {why}", header.number));
+        }
+        let depth = self.depth.load(Ordering::Relaxed);
+        if keep >= depth {
+            return Err(Error::Unavailable(format!("no more than {depth} blocks are pre-confirmed at once")));
+        }
+        let state = layers.snapshot(keep).unwrap_or_else(|| Snapshot {
+            base_number: layers.base_number,
+            base_hash: layers.base_hash,
+            overlay: Overlay::default(),
+            header: head.header.clone(),
+            hash: head.hash,
+            index: 0,
+        });
+        Ok(Start { epoch, keep, header, before: Progress::default(), state, so_far: SoFar::default() })
+    }
+}
+
+/// What a flashblock says that its block has used, if it may say so.
+fn claimed(flashblock: &Flashblock, header: &Header, before: Progress, ceiling: GasCeiling) -> Result<u64, Error> {
+    let claimed: u64 = flashblock.diff.gas_used.to();
+    ceiling.check(header.gas_limit).map_err(|why| why.of(&run::about(header)))?;
+    if claimed < before.gas_used || claimed > header.gas_limit {
+        let (used, limit) = (before.gas_used, header.gas_limit);
+        return refuse(flashblock, &format!("it says gas used {claimed} after {used}, of a limit of {limit}"));
+    }
+    Ok(claimed)
+}
+
+/// Compares the block so far with what the flashblock says of it, and completes its header. Gives its bloom.
+fn check(flashblock: &Flashblock, header: &mut Header, so_far: &SoFar, ran: &Ran) -> Result<Bloom, Error> {
+    let diff = &flashblock.diff;
+    same(flashblock, header, "gas used", diff.gas_used.to(), ran.progress.gas_used)?;
+    let receipts_root = layers::root(&so_far.receipts, &ran.receipts);
+    same(flashblock, header, "receipts root", diff.receipts_root, receipts_root)?;
+    let bloom = layers::bloom(so_far.bloom, &ran.records);
+    same(flashblock, header, "logs bloom", diff.logs_bloom, bloom)?;
+    if let Some(said) = diff.blob_gas_used {
+        same(flashblock, header, "blob gas used", said.to(), ran.progress.da_footprint)?;
+    }
+    let transactions_root = layers::root(&so_far.transactions, &diff.transactions);
+    diff.fill(header, transactions_root, ran.progress.da_footprint);
+    // State root and withdrawals root are taken from the flashblock: the hash binds them to the rest of it.
+    same(flashblock, header, "block hash", diff.block_hash, header.hash_slow())?;
+    Ok(bloom)
+}
+
+fn refuse<T>(flashblock: &Flashblock, why: &str) -> Result<T, Error> {
+    Err(Error::InvalidBlock(format!("flashblock {}: {why}", flashblock.index)))
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(
+    flashblock: &Flashblock,
+    header: &Header,
+    what: &str,
+    said: T,
+    found: T,
+) -> Result<(), Error> {
+    if said == found {
+        return Ok(());
+    }
+    Err(Error::InvalidBlock(format!(
+        "flashblock {} of block {}: it says {what} {said:?}, its contents give {found:?}",
+        flashblock.index, header.number
+    )))
+}

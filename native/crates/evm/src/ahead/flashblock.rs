@@ -1,0 +1,105 @@
+//! A flashblock as its builder sends it.
+
+use crate::base::error::{Error, malformed};
+use crate::rules::spec::ChainSpec;
+use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
+use alloy_eips::eip7685::EMPTY_REQUESTS_HASH;
+use alloy_op_hardforks::OpHardforks;
+use alloy_primitives::{Address, B256, Bloom, Bytes, U64, U256};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// One piece of a block that is being built. Fields that are not listed are not needed.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Flashblock {
+    pub payload_id: String,
+    pub index: u64,
+    /// Only at index 0.
+    #[serde(default)]
+    pub base: Option<FlashblockBase>,
+    pub diff: FlashblockDiff,
+}
+
+/// The header fields that are known when a block is begun.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FlashblockBase {
+    pub parent_beacon_block_root: B256,
+    pub parent_hash: B256,
+    pub fee_recipient: Address,
+    pub prev_randao: B256,
+    pub block_number: U64,
+    pub gas_limit: U64,
+    pub timestamp: U64,
+    pub extra_data: Bytes,
+    pub base_fee_per_gas: U256,
+}
+
+/// New transactions, and the results of the whole block so far.
+#[derive(Debug, Clone, Deserialize)]
+pub struct FlashblockDiff {
+    pub state_root: B256,
+    pub receipts_root: B256,
+    pub logs_bloom: Bloom,
+    pub gas_used: U64,
+    pub block_hash: B256,
+    pub transactions: Vec<Bytes>,
+    #[serde(default)]
+    withdrawals: Vec<IgnoredAny>,
+    pub withdrawals_root: B256,
+    #[serde(default)]
+    pub blob_gas_used: Option<U64>,
+}
+
+impl Flashblock {
+    /// Reads a message (JSON).
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let read: Self = serde_json::from_str(text).map_err(|why| malformed("flashblock", why))?;
+        if read.base.is_some() != (read.index == 0) {
+            return Err(malformed("flashblock", "the first of a block has a base, and no other has one"));
+        }
+        if !read.diff.withdrawals.is_empty() {
+            return Err(malformed("flashblock", "the OP stack has no withdrawals in its blocks"));
+        }
+        Ok(read)
+    }
+}
+
+impl FlashblockBase {
+    /// The header as far as it is known before anything was executed.
+    pub(crate) fn header(&self, spec: &ChainSpec) -> Result<Header, Error> {
+        let timestamp = self.timestamp.to();
+        let base_fee =
+            u64::try_from(self.base_fee_per_gas).map_err(|why| malformed("flashblock, base fee", why))?;
+        let ecotone = spec.is_ecotone_active_at_timestamp(timestamp);
+        let isthmus = spec.is_isthmus_active_at_timestamp(timestamp);
+        Ok(Header {
+            parent_hash: self.parent_hash,
+            ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            beneficiary: self.fee_recipient,
+            number: self.block_number.to(),
+            gas_limit: self.gas_limit.to(),
+            timestamp,
+            extra_data: self.extra_data.clone(),
+            mix_hash: self.prev_randao,
+            base_fee_per_gas: Some(base_fee),
+            excess_blob_gas: ecotone.then_some(0),
+            parent_beacon_block_root: ecotone.then_some(self.parent_beacon_block_root),
+            requests_hash: isthmus.then_some(EMPTY_REQUESTS_HASH),
+            ..Default::default()
+        })
+    }
+}
+
+impl FlashblockDiff {
+    /// Writes what it says of the block so far, and what it does not say, into the block's header.
+    pub(crate) fn fill(&self, header: &mut Header, transactions_root: B256, blob_gas_used: u64) {
+        header.state_root = self.state_root;
+        header.transactions_root = transactions_root;
+        header.receipts_root = self.receipts_root;
+        header.logs_bloom = self.logs_bloom;
+        header.gas_used = self.gas_used.to();
+        // Shanghai is Canyon, which is older than Ecotone.
+        header.withdrawals_root = Some(self.withdrawals_root);
+        header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas_used);
+    }
+}

@@ -1,0 +1,170 @@
+//! The pre-confirmed blocks and what is kept of each.
+
+use crate::ahead::changes::{Changes, PieceChanges};
+use crate::ahead::flashblock::Flashblock;
+use crate::ahead::piece::{Extension, Piece};
+use crate::ahead::run::{Progress, Ran};
+use crate::model::outcome::{Outcome, ReceiptRecord};
+use crate::state::hot::HotBlock;
+use crate::state::overlay::{Overlay, Parts, Snapshot};
+use alloy_consensus::{Block, BlockBody, Header};
+use alloy_primitives::{B256, Bloom, Bytes};
+use alloy_trie::root::ordered_trie_root_encoded;
+use op_alloy_consensus::OpTxEnvelope;
+use std::sync::Arc;
+
+/// The pre-confirmed blocks, ascending, and the block of hot state below them.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    /// Grows with every change of what is here.
+    pub(super) epoch: u64,
+    pub(super) base_number: u64,
+    pub(super) base_hash: B256,
+    pub(super) blocks: Vec<Layer>,
+}
+
+/// One pre-confirmed block so far.
+#[derive(Debug)]
+pub(super) struct Layer {
+    pub(super) payload_id: String,
+    pub(super) index: u64,
+    pub(super) header: Header,
+    pub(super) hash: B256,
+    pub(super) progress: Progress,
+    pub(super) so_far: SoFar,
+    pub(super) records: Vec<ReceiptRecord>,
+    pub(super) changes: Changes,
+    /// The same for readers.
+    pub(super) parts: Parts,
+    pub(super) pieces: Vec<Done>,
+}
+
+/// What the roots of a block are made of. Shared with whoever executes the next piece, who has let go of it when that
+/// is added: so it is changed in place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SoFar {
+    pub(super) transactions: Arc<Vec<Bytes>>,
+    pub(super) receipts: Arc<Vec<Bytes>>,
+    pub(super) bloom: Bloom,
+    pub(super) logs: usize,
+}
+
+impl SoFar {
+    /// The next piece as it is told. Its version is not known yet.
+    pub(super) fn piece(
+        &self,
+        flashblock: &Flashblock,
+        header: Header,
+        ran: &Ran,
+        transactions: Vec<OpTxEnvelope>,
+    ) -> Piece {
+        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
+        let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
+        let (receipts, diff) = (ran.records.clone(), ran.changes.diff.clone());
+        Piece {
+            version: 0,
+            index: flashblock.index,
+            first_transaction: self.transactions.len(),
+            first_log: self.logs,
+            outcome: Outcome { hash: flashblock.diff.block_hash, header, block, receipts, diff },
+        }
+    }
+}
+
+/// A piece that was executed: enough to go on after it with other transactions than those that came.
+#[derive(Debug)]
+pub(super) struct Done {
+    /// How far the block was after it.
+    pub(super) progress: Progress,
+    pub(super) changes: PieceChanges,
+}
+
+impl Layers {
+    pub(super) fn stand_on(&self, head: &HotBlock) -> bool {
+        self.base_number == head.header.number && self.base_hash == head.hash
+    }
+
+    /// Whether `head` is the first block, so that those above it are still right.
+    pub(super) fn confirm_first(&self, head: &HotBlock) -> bool {
+        let [first, second, ..] = self.blocks.as_slice() else {
+            return false;
+        };
+        head.header.number == self.base_number + 1
+            && head.header.parent_hash == self.base_hash
+            && second.header.parent_hash == head.hash
+            && first.changes.diff() == head.diff
+    }
+
+    /// The state after the first `count` blocks; `None` for none.
+    pub(super) fn snapshot(&self, count: usize) -> Option<Snapshot> {
+        let blocks = self.blocks.get(..count)?;
+        let top = blocks.last()?;
+        Some(Snapshot {
+            base_number: self.base_number,
+            base_hash: self.base_hash,
+            overlay: Overlay::of(blocks.iter().map(|layer| (&layer.parts, layer.header.number, layer.hash))),
+            header: top.header.clone(),
+            hash: top.hash,
+            index: top.index,
+        })
+    }
+
+    /// Takes a piece in, after every check, and gives it back.
+    pub(super) fn add(&mut self, extension: Extension) -> Box<Piece> {
+        let Extension { keep, payload_id, transactions, bloom, ran, piece, .. } = extension;
+        let Ran { progress, receipts, records, changes } = *ran;
+        let (index, Outcome { hash, header, .. }) = (piece.index, &piece.outcome);
+        self.epoch += 1;
+        self.blocks.truncate(keep);
+        if index == 0 {
+            self.blocks.push(Layer::new(payload_id, header.clone(), *hash));
+        }
+        if let Some(layer) = self.blocks.last_mut() {
+            layer.changes.add(&changes);
+            layer.parts.add(&changes.diff);
+            // One without transactions changes nothing, and however many come, they must not add up.
+            if layer.pieces.is_empty() || progress.transactions > layer.progress.transactions {
+                layer.pieces.push(Done { progress, changes });
+            }
+            layer.index = index;
+            layer.header = header.clone();
+            layer.hash = *hash;
+            layer.progress = progress;
+            let so_far = &mut layer.so_far;
+            so_far.bloom = bloom;
+            so_far.logs += records.iter().map(|record| record.logs.len()).sum::<usize>();
+            Arc::make_mut(&mut so_far.transactions).extend(transactions);
+            Arc::make_mut(&mut so_far.receipts).extend(receipts);
+            layer.records.extend(records);
+        }
+        piece
+    }
+}
+
+impl Layer {
+    fn new(payload_id: String, header: Header, hash: B256) -> Self {
+        Self {
+            payload_id,
+            index: 0,
+            header,
+            hash,
+            progress: Progress::default(),
+            so_far: SoFar::default(),
+            records: Vec::new(),
+            changes: Changes::default(),
+            parts: Parts::default(),
+            pieces: Vec::new(),
+        }
+    }
+}
+
+/// The root of a list of which the first part is from before.
+pub(super) fn root(before: &[Bytes], new: &[Bytes]) -> B256 {
+    let list: Vec<&[u8]> = before.iter().chain(new).map(AsRef::as_ref).collect();
+    ordered_trie_root_encoded(&list)
+}
+
+/// The bloom of a block, given that of its part from before.
+pub(super) fn bloom(before: Bloom, new: &[ReceiptRecord]) -> Bloom {
+    new.iter().fold(before, |all, record| all | record.bloom)
+}

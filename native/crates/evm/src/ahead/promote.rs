@@ -1,0 +1,311 @@
+//! Sealed blocks that were pre-confirmed.
+
+use crate::ahead::changes::Changes;
+use crate::ahead::extend::Ahead;
+use crate::ahead::layers::{self, Layer, Layers};
+use crate::ahead::run::{self, Part, Progress, Run};
+use crate::base::error::{Error, malformed};
+use crate::base::limits::Limits;
+use crate::model::diff::Diff;
+use crate::model::header::read_header;
+use crate::model::key::Missing;
+use crate::model::outcome::{Outcome, ReceiptRecord};
+use crate::model::verify::{check_contents, decode, recover};
+use crate::state::core::StateCore;
+use crate::state::loaded::Task;
+use crate::state::overlay::{Overlay, Parts, Snapshot};
+use crate::state::view::View;
+use alloy_consensus::{Block, BlockBody, Header};
+use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_primitives::{B256, Bloom, Bytes};
+use op_alloy_consensus::OpTxEnvelope;
+use std::sync::Arc;
+
+/// What became of a sealed block that was pre-confirmed.
+#[derive(Debug)]
+pub struct Promotion<T = Box<Outcome>> {
+    /// Transactions that were pre-confirmed in it.
+    pub preconfirmed: usize,
+    /// In what it differs from what was pre-confirmed.
+    pub difference: Option<Difference>,
+    pub result: Promoted<T>,
+}
+
+impl<T> Promotion<T> {
+    /// The same with something else in place of what is done.
+    pub fn and_then<R>(self, done: impl FnOnce(T) -> Result<R, Error>) -> Result<Promotion<R>, Error> {
+        let result = match self.result {
+            Promoted::Done(value) => Promoted::Done(done(value)?),
+            Promoted::Missing(missing) => Promoted::Missing(missing),
+            Promoted::No => Promoted::No,
+        };
+        Ok(Promotion { preconfirmed: self.preconfirmed, difference: self.difference, result })
+    }
+}
+
+/// Whether a sealed block is the head now, or can be made the head (`Ready`).
+#[derive(Debug)]
+pub enum Promoted<T = Box<Outcome>> {
+    /// It is. What was pre-confirmed and is in it was not executed again.
+    Done(T),
+    /// Not yet: state that executing the rest of it lacked. Provide it to the head view and promote again.
+    Missing(Missing),
+    /// No, and nothing has changed: execute it.
+    No,
+}
+
+/// The first thing in which a sealed block differs from its pre-confirmed version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// The transaction with this index is another one, or only one of them has it.
+    Transaction(usize),
+    /// Same transactions, but they ran in another context: the header field.
+    Context(&'static str),
+    /// Same transactions, other results: the header field.
+    Results(&'static str),
+}
+
+/// What the contents of a sealed block are, or why that is not known.
+enum Contents {
+    Known(Vec<ReceiptRecord>, Diff),
+    Missing(Missing),
+    /// They are not what its header says.
+    Other(&'static str),
+}
+
+impl Ahead {
+    /// Finds what a sealed block (RLP) gives, if it is the first pre-confirmed one: without executing it where it has
+    /// what was pre-confirmed, and else from the last piece on that it shares. `None` if no block of its number was
+    /// pre-confirmed on the head. Nothing changes.
+    pub(crate) fn run_promotion(
+        &self,
+        core: &Arc<StateCore>,
+        rlp: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Promotion>, Error> {
+        let header = read_header(rlp)?;
+        if !self.is_first(core, &header) {
+            return Ok(None);
+        }
+        let hash = header.hash_slow();
+        let block = decode::<OpTxEnvelope>(rlp)?;
+        check_contents(&core.spec, &block)?;
+        let (preconfirmed, difference, known) = {
+            let layers = self.lock();
+            let Some(first) = layers.blocks.first().filter(|first| first.header.number == header.number) else {
+                return Ok(None);
+            };
+            let difference = first.difference(&block);
+            (first.so_far.transactions.len(), difference, known(&layers, first, difference, &header, hash))
+        };
+        let promotion = |difference: Option<Difference>, result: Promoted| {
+            Ok(Some(Promotion { preconfirmed, difference, result }))
+        };
+        let contents = match known {
+            None => return promotion(difference, Promoted::No),
+            Some(Known::All(receipts, diff)) => Contents::Known(receipts, diff),
+            Some(Known::Pieces(pieces)) => resume(core, *pieces, &block, hash, limits)?,
+        };
+        let (receipts, diff) = match contents {
+            Contents::Known(receipts, diff) => (receipts, diff),
+            Contents::Missing(missing) => return promotion(difference, Promoted::Missing(missing)),
+            Contents::Other(field) => return promotion(Some(Difference::Results(field)), Promoted::No),
+        };
+        let outcome = Box::new(Outcome { hash, header, block: Bytes::copy_from_slice(rlp), receipts, diff });
+        promotion(difference, Promoted::Done(outcome))
+    }
+
+    /// RLP of the block that was pre-confirmed first, if it has this hash.
+    pub(crate) fn encode_first(&self, hash: B256) -> Result<Option<Vec<u8>>, Error> {
+        self.lock().blocks.first().filter(|first| first.hash == hash).map(Layer::encode).transpose()
+    }
+
+    /// Whether a block of this header's number and parent is the lowest that is pre-confirmed.
+    fn is_first(&self, core: &StateCore, header: &Header) -> bool {
+        let layers = self.lock();
+        let stands = core.hot.head().is_some_and(|head| layers.stand_on(&head));
+        let first = layers.blocks.first().map(|first| first.header.number);
+        stands && first == Some(header.number) && header.parent_hash == layers.base_hash
+    }
+}
+
+/// What is here of a sealed block; `None` if nothing of it can be used.
+fn known(
+    layers: &Layers,
+    first: &Layer,
+    difference: Option<Difference>,
+    header: &Header,
+    hash: B256,
+) -> Option<Known> {
+    match difference {
+        None => Some(Known::All(first.records.clone(), first.changes.diff())),
+        // A piece that shares nothing with the block is none to go on from.
+        Some(Difference::Transaction(index)) if other_context(&first.header, header).is_none() => {
+            let count = first.pieces_before(index)?;
+            Some(Known::Pieces(Box::new(Pieces::new(layers, first, count, header, hash))))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Executes what a sealed block has beyond some pieces of its pre-confirmed version.
+fn resume(
+    core: &Arc<StateCore>,
+    pieces: Pieces,
+    block: &Block<OpTxEnvelope>,
+    hash: B256,
+    limits: &Limits,
+) -> Result<Contents, Error> {
+    let Pieces { before, mut records, receipts, mut changes, state } = pieces;
+    let header = &block.header;
+    let head = state.base_hash;
+    let view = Arc::new(View::of_snapshot(Arc::clone(core), Arc::new(state), true));
+    let limits = limits.with_time_for(header.gas_used);
+    let sent = recover(&core.spec, block, before.transactions, &limits)
+        .map_err(|why| why.of(&format!("block {} {hash}", header.number)))?;
+    // The task that executing the whole block would be: what is loaded now is not loaded again then.
+    let generation = core.hot.generation();
+    core.working.begin(Task { generation, head, block: hash });
+    let part = Part { header, before, is_first: false, sent: &sent, gas_used: header.gas_used };
+    let ran = match run::run(&core.spec, &view, &part, &limits) {
+        Ok(Run::Done(ran)) => ran,
+        Ok(Run::Missing(missing)) => return Ok(Contents::Missing(missing)),
+        // If it is invalid, executing all of it says so.
+        Err(Error::InvalidBlock(_)) => return Ok(Contents::Other("transactions")),
+        Err(why) => return Err(why),
+    };
+    changes.add(&ran.changes);
+    records.extend_from_slice(&ran.records);
+    let found = Results {
+        gas_used: ran.progress.gas_used,
+        receipts_root: layers::root(&receipts, &ran.receipts),
+        logs_bloom: layers::bloom(Bloom::ZERO, &records),
+        blob_gas_used: header.excess_blob_gas.map(|_| ran.progress.da_footprint),
+    };
+    Ok(match found.difference(&Results::of(header)) {
+        Some(field) => Contents::Other(field),
+        None => Contents::Known(records, changes.diff()),
+    })
+}
+
+/// What is here of a sealed block.
+enum Known {
+    All(Vec<ReceiptRecord>, Diff),
+    Pieces(Box<Pieces>),
+}
+
+/// The first pieces of a pre-confirmed block, to go on after them.
+struct Pieces {
+    /// How far the block is with them.
+    before: Progress,
+    records: Vec<ReceiptRecord>,
+    /// As the receipts root has them.
+    receipts: Vec<Bytes>,
+    changes: Changes,
+    /// The state after them, in the context of the sealed block.
+    state: Snapshot,
+}
+
+impl Pieces {
+    fn new(layers: &Layers, layer: &Layer, count: usize, header: &Header, hash: B256) -> Self {
+        let pieces = &layer.pieces[..count];
+        let before = pieces.last().map(|piece| piece.progress).unwrap_or_default();
+        let (mut parts, mut changes) = (Parts::default(), Changes::default());
+        for piece in pieces {
+            parts.add(&piece.changes.diff);
+            changes.add(&piece.changes);
+        }
+        Self {
+            before,
+            records: layer.records[..before.transactions].to_vec(),
+            receipts: layer.so_far.receipts[..before.transactions].to_vec(),
+            changes,
+            state: Snapshot {
+                base_number: layers.base_number,
+                base_hash: layers.base_hash,
+                overlay: Overlay::of(std::iter::once((&parts, header.number, hash))),
+                header: header.clone(),
+                hash,
+                index: 0,
+            },
+        }
+    }
+}
+
+impl Layer {
+    /// RLP of the block so far.
+    fn encode(&self) -> Result<Vec<u8>, Error> {
+        let transactions = self.so_far.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
+        let transactions: Vec<_> =
+            transactions.collect::<Result<_, _>>().map_err(|why| malformed("flashblock", why))?;
+        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
+        Ok(alloy_rlp::encode(Block { header: self.header.clone(), body }))
+    }
+
+    fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
+        let (ours, theirs) = (&self.so_far.transactions, &sealed.body.transactions);
+        let differs = |index: &usize| match (ours.get(*index), theirs.get(*index)) {
+            (Some(ours), Some(theirs)) => theirs.encoded_2718() != **ours,
+            _ => true,
+        };
+        if let Some(index) = (0..ours.len().max(theirs.len())).find(differs) {
+            return Some(Difference::Transaction(index));
+        }
+        if let Some(field) = other_context(&self.header, &sealed.header) {
+            return Some(Difference::Context(field));
+        }
+        let (ours, theirs) = (Results::of(&self.header), Results::of(&sealed.header));
+        ours.difference(&theirs).map(Difference::Results)
+    }
+
+    /// How many pieces have only transactions before `index`, if any.
+    fn pieces_before(&self, index: usize) -> Option<usize> {
+        let count = self.pieces.iter().take_while(|piece| piece.progress.transactions <= index).count();
+        (count > 0).then_some(count)
+    }
+}
+
+/// The first field of what transactions can see of their block that differs.
+fn other_context(ours: &Header, theirs: &Header) -> Option<&'static str> {
+    let fields = [
+        ("timestamp", ours.timestamp == theirs.timestamp),
+        ("gas limit", ours.gas_limit == theirs.gas_limit),
+        ("base fee", ours.base_fee_per_gas == theirs.base_fee_per_gas),
+        ("fee recipient", ours.beneficiary == theirs.beneficiary),
+        ("prev randao", ours.mix_hash == theirs.mix_hash),
+        ("difficulty", ours.difficulty == theirs.difficulty),
+        ("extra data", ours.extra_data == theirs.extra_data),
+        ("parent beacon block root", ours.parent_beacon_block_root == theirs.parent_beacon_block_root),
+        ("excess blob gas", ours.excess_blob_gas == theirs.excess_blob_gas),
+    ];
+    fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+}
+
+/// What a header says that executing its block gives, as far as it is known without the complete state.
+struct Results {
+    gas_used: u64,
+    receipts_root: B256,
+    logs_bloom: Bloom,
+    blob_gas_used: Option<u64>,
+}
+
+impl Results {
+    const fn of(header: &Header) -> Self {
+        Self {
+            gas_used: header.gas_used,
+            receipts_root: header.receipts_root,
+            logs_bloom: header.logs_bloom,
+            blob_gas_used: header.blob_gas_used,
+        }
+    }
+
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let fields = [
+            ("gas used", self.gas_used == other.gas_used),
+            ("receipts root", self.receipts_root == other.receipts_root),
+            ("logs bloom", self.logs_bloom == other.logs_bloom),
+            ("blob gas used", self.blob_gas_used == other.blob_gas_used),
+        ];
+        fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
+    }
+}

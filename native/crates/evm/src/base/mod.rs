@@ -1,0 +1,9 @@
+//! What everything stands on: errors, bytes, locks, limits, threads, memory.
+
+pub(crate) mod allocation;
+pub(crate) mod bytes;
+pub(crate) mod error;
+pub(crate) mod limits;
+pub(crate) mod locks;
+pub(crate) mod parallel;
+pub(crate) mod pool;

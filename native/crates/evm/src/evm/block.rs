@@ -1,0 +1,409 @@
+//! Executing and verifying a block.
+
+use crate::base::error::Error;
+use crate::base::limits::Limits;
+use crate::evm::database::{Guess, ViewDb};
+use crate::evm::factory::{BlockState, eth_block_evm, op_block_evm, ran_out_of_memory, relax};
+use crate::evm::meter::{Meter, Stop};
+use crate::model::claim::{GasCeiling, GasClaim, contradiction};
+use crate::model::commitment::Commitment;
+use crate::model::diff::Diff;
+use crate::model::key::{Missing, MissingSet};
+use crate::model::outcome::Outcome;
+use crate::model::transaction::{StackReceipt, StackTransaction, l1_extras};
+use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
+use crate::rules::spec::{ChainSpec, Stack};
+use crate::state::view::View;
+use alloy_consensus::{Block, Header, TxEnvelope};
+use alloy_evm::block::{BlockExecutionError, BlockExecutionResult, BlockExecutor, TxResult};
+use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
+use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
+use alloy_evm::{Evm, FromRecoveredTx, FromTxWithEncoded};
+use alloy_op_evm::block::OpAlloyReceiptBuilder;
+use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutor};
+use alloy_primitives::Bytes;
+use op_alloy_consensus::{L2_TO_L1_MESSAGE_PASSER_ADDRESS, OpTxEnvelope};
+use revm::context_interface::Cfg;
+use revm::database::State;
+use revm::database::states::bundle_state::BundleRetention;
+use revm::state::EvmState;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Missing keys from which a run looks for no more: they are loaded first, and the next one goes on.
+const MAX_MISSING: usize = 65_536;
+
+/// How executing a block ended.
+#[derive(Debug)]
+pub enum Execution<T = Box<Outcome>> {
+    Done(T),
+    /// State it lacked; provide it to the head view and execute again.
+    Missing(Missing),
+}
+
+/// A block that was executed and verified, and is not the head yet. Executing changes nothing, so that it can be done
+/// on another thread and be given up.
+#[derive(Debug)]
+pub struct Ready {
+    /// Of hot state when it was executed.
+    pub(crate) generation: u64,
+    pub(crate) outcome: Box<Outcome>,
+    pub(crate) commitment: Option<Commitment>,
+}
+
+impl Ready {
+    pub const fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+}
+
+/// What is done with what executing a block gives.
+pub(crate) enum Check<'a> {
+    /// It must equal the header; with the complete state at hand, the state root too. A block that is refused for its
+    /// roots takes that state with it, as it has its changes then.
+    Compare(&'a mut Option<Commitment>),
+    /// It is written into the header: gas used, receipts root, bloom and blob gas used. The state root is left as it was.
+    Fill,
+}
+
+impl Check<'_> {
+    fn claim(&self, spec: &ChainSpec, header: &Header, transaction_cap: u64) -> GasClaim {
+        match self {
+            Self::Compare(_) => GasClaim::new(spec, header, header.gas_used, transaction_cap),
+            Self::Fill => GasClaim::none(),
+        }
+    }
+}
+
+/// Executes `rlp` on the state of `view`, its parent. Changes nothing.
+pub(crate) fn execute(
+    view: &Arc<View>,
+    rlp: &[u8],
+    check: Check<'_>,
+    ceiling: GasCeiling,
+    limits: &Limits,
+) -> Result<Execution, Error> {
+    let spec = view.spec();
+    match spec.stack {
+        Stack::Ethereum => {
+            let block = decode::<TxEnvelope>(rlp)?;
+            let limits = admit(ceiling, view, &block.header, limits)?;
+            let env = spec.eth_env(&block.header);
+            let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
+            let (header, body) = (block.header.clone(), block.body.clone());
+            let open = |state: BlockState, is_relaxed: bool| {
+                let mut env = env.clone();
+                if is_relaxed {
+                    relax(&mut env);
+                }
+                let context = EthBlockExecutionCtx {
+                    parent_hash: header.parent_hash,
+                    parent_beacon_block_root: header.parent_beacon_block_root,
+                    ommers: &body.ommers,
+                    withdrawals: body.withdrawals.as_ref().map(|list| Cow::Borrowed(list.as_slice())),
+                    extra_data: header.extra_data.clone(),
+                    tx_count_hint: Some(body.transactions.len()),
+                    slot_number: None,
+                };
+                EthBlockExecutor::new(eth_block_evm(state, env), context, spec, AlloyReceiptBuilder::default())
+            };
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
+        }
+        Stack::Op => {
+            let block = decode::<OpTxEnvelope>(rlp)?;
+            let limits = admit(ceiling, view, &block.header, limits)?;
+            let env = spec.op_env(&block.header);
+            let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
+            let context = OpBlockExecutionCtx {
+                parent_hash: block.header.parent_hash,
+                parent_beacon_block_root: block.header.parent_beacon_block_root,
+                extra_data: block.header.extra_data.clone(),
+            };
+            let open = |state: BlockState, is_relaxed: bool| {
+                let mut env = env.clone();
+                if is_relaxed {
+                    relax(&mut env);
+                }
+                let receipts = OpAlloyReceiptBuilder::default();
+                OpBlockExecutor::new(op_block_evm(state, env), context.clone(), spec, receipts)
+            };
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
+        }
+    }
+}
+
+/// What can be told from the header alone. Gives the limits with the time that the block may take.
+fn admit(ceiling: GasCeiling, view: &View, header: &Header, limits: &Limits) -> Result<Limits, Error> {
+    if header.parent_hash != view.hash() {
+        return Err(invalid(header, format!("it does not follow block {} {}", view.number(), view.hash())));
+    }
+    if let Some(why) = contradiction(header, view.header()) {
+        return Err(invalid(header, why));
+    }
+    ceiling.check(header.gas_limit).map_err(|why| why.of(&about(header)))?;
+    Ok(limits.with_time_for(header.gas_used))
+}
+
+/// How a block is run.
+struct Run<'a> {
+    check: Check<'a>,
+    claim: GasClaim,
+    limits: Limits,
+}
+
+fn run_block<T, E>(
+    spec: &ChainSpec,
+    view: &Arc<View>,
+    rlp: &[u8],
+    mut block: Block<T>,
+    open: impl Fn(BlockState, bool) -> E,
+    Run { check, claim, limits }: Run<'_>,
+) -> Result<Execution, Error>
+where
+    T: StackTransaction,
+    E: BlockExecutor<
+            Transaction = T,
+            Receipt = T::Receipt,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>,
+        >,
+{
+    let header = &block.header;
+    let exhausted = |why: Error| why.of(&about(header));
+    check_contents(spec, &block)?;
+    let sent = recover(spec, &block, 0, &limits).map_err(exhausted)?;
+    let wants_roots = spec.receipts_hold_roots(header.number);
+    if wants_roots && !matches!(&check, Check::Compare(commitment) if commitment.is_some()) {
+        return Err(Error::Unsupported(format!(
+            "block {} is from before Byzantium: its receipts hold state roots, which need the complete state",
+            header.number
+        )));
+    }
+    let Some(epoch) = view.enter() else {
+        return Err(Error::Unavailable("the head moved".into()));
+    };
+    let missing = SharedMissing::default();
+    let executor = open(open_state(view, &missing, &limits), false);
+    let ran = run(executor, claim, &limits, &sent, wants_roots);
+    // Before what it found is looked at: what was cut short is neither valid nor invalid.
+    limits.check().map_err(exhausted)?;
+    if !missing.borrow().is_empty() {
+        let mut state = open_state(view, &missing, &limits);
+        state.database.guess = Guess::One;
+        speculate(open(state, true), &limits, &sent);
+        return Ok(Execution::Missing(view.missing(epoch, missing.borrow_mut().take())));
+    }
+    let Ran { mut state, mut result, changes } =
+        ran.map_err(|why| why.describe(|why| invalid(header, why), &about(header)))?;
+
+    state.merge_transitions(BundleRetention::PlainState);
+    let diff = Diff::from_bundle(&state.take_bundle());
+    let raw: Vec<&[u8]> = sent.iter().map(|tx| tx.encoded_bytes().as_ref()).collect();
+    let l1 = match spec.stack {
+        Stack::Op => l1_extras(spec, header, &mut state, &raw)
+            .map_err(|why| invalid(header, format!("its L1 attributes cannot be read: {why}")))?,
+        Stack::Ethereum => vec![Vec::new(); sent.len()],
+    };
+    let late = missing.borrow_mut().take();
+    if !late.is_empty() {
+        return Ok(Execution::Missing(view.missing(epoch, late)));
+    }
+    match check {
+        Check::Compare(place) => {
+            if !wants_roots {
+                check_result(spec, header, &result)?;
+            }
+            if let Some(mut commitment) = place.take() {
+                for (receipt, changes) in result.receipts.iter_mut().zip(&changes) {
+                    commitment.apply_transaction(changes);
+                    receipt.set_root(commitment.root());
+                }
+                if wants_roots {
+                    check_result(spec, header, &result)?;
+                }
+                check_state(spec, header, &diff, &mut commitment)?;
+                *place = Some(commitment);
+            }
+        }
+        Check::Fill => {
+            let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
+            block.header.gas_used = result.gas_used;
+            block.header.receipts_root = receipts_root;
+            block.header.logs_bloom = logs_bloom;
+            block.header.blob_gas_used = block.header.blob_gas_used.map(|_| result.blob_gas_used);
+        }
+    }
+    let header = &block.header;
+    let receipts = records(spec, header, &sent, &result.receipts, l1);
+    let outcome = Outcome {
+        hash: header.hash_slow(),
+        header: header.clone(),
+        block: Bytes::copy_from_slice(rlp),
+        receipts,
+        diff,
+    };
+    Ok(Execution::Done(Box::new(outcome)))
+}
+
+/// A finished run.
+struct Ran<R> {
+    state: State<ViewDb>,
+    result: BlockExecutionResult<R>,
+    /// What each transaction changed, when asked for.
+    changes: Vec<EvmState>,
+}
+
+pub(crate) type SharedMissing = Rc<RefCell<MissingSet>>;
+
+pub(crate) fn open_state(view: &Arc<View>, missing: &SharedMissing, limits: &Limits) -> BlockState {
+    let mut db = ViewDb::new(Arc::clone(view), Meter::block(limits));
+    db.missing = Rc::clone(missing);
+    State::builder().with_database(db).with_bundle_update().build()
+}
+
+/// Why a block was not executed to its end.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Invalid(String),
+    /// By a limit of ours.
+    Stopped(Error),
+    /// So much was missing that it has to be loaded before anything else.
+    Lacking,
+}
+
+impl Failure {
+    /// As an error: of what is invalid as `invalid` words it, and else about `what`.
+    pub(crate) fn describe(self, invalid: impl FnOnce(String) -> Error, what: &str) -> Error {
+        match self {
+            Self::Invalid(why) => invalid(why),
+            Self::Stopped(why) => why.of(what),
+            // Whoever finds keys missing does not ask why.
+            Self::Lacking => Error::Unavailable(format!("{what}: its state is not here")),
+        }
+    }
+
+    pub(crate) fn cannot(why: BlockExecutionError) -> Self {
+        Self::Invalid(format!("it cannot be executed: {why}"))
+    }
+}
+
+/// Executes one transaction of a block, of which those before it used `used`. Gives what they have used with it.
+pub(crate) fn execute_next<T, E>(
+    executor: &mut E,
+    claim: GasClaim,
+    used: u64,
+    tx: &Sent<T>,
+    see: impl FnOnce(&EvmState),
+) -> Result<u64, Failure>
+where
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+{
+    let least = claim.least_left(used, tx.value().inner());
+    executor.evm_mut().db_mut().database.meter.begin_transaction(tx.value().inner().gas_limit(), least);
+    let done = executor.execute_transaction_with_result_closure(tx, |done| see(&done.result().state));
+    let db = &executor.evm().db().database;
+    let lacked = db.missing.borrow().len();
+    if db.memory.as_ref().is_some_and(ran_out_of_memory) {
+        return Err(Failure::Stopped(Error::Exhausted("a transaction of it takes too much memory".into())));
+    }
+    let used = match (done, db.meter.stopped) {
+        (Ok(gas), _) => used.saturating_add(gas.tx_gas_used()),
+        (Err(_), Some(Stop::Claim)) => return Err(Failure::Invalid(claim.to_string())),
+        // Also what would not have ended in time.
+        (Err(_), Some(Stop::Deadline)) => return Err(Failure::Stopped(Limits::too_long())),
+        (Err(why), _) => return Err(Failure::cannot(why)),
+    };
+    match lacked {
+        0 if claim.is_passed_by(used) => Err(Failure::Invalid(claim.to_string())),
+        // What made-up state used says nothing.
+        0..MAX_MISSING => Ok(used),
+        _ => Err(Failure::Lacking),
+    }
+}
+
+fn run<T, E>(
+    mut executor: E,
+    claim: GasClaim,
+    limits: &Limits,
+    sent: &[Sent<T>],
+    keep_changes: bool,
+) -> Result<Ran<E::Receipt>, Failure>
+where
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+{
+    let (mut changes, mut used) = (Vec::new(), 0);
+    executor.apply_pre_execution_changes().map_err(Failure::cannot)?;
+    for tx in sent {
+        limits.check().map_err(Failure::Stopped)?;
+        used = execute_next(&mut executor, claim, used, tx, |state| {
+            if keep_changes {
+                changes.push(state.clone());
+            }
+        })?;
+    }
+    // What the last one left of its claim is not what system calls may spend.
+    executor.evm_mut().db_mut().database.meter.begin_transaction(0, 0);
+    let (evm, result) = executor.finish().map_err(Failure::cannot)?;
+    Ok(Ran { state: evm.finish().0, result, changes })
+}
+
+/// Runs the block once more with checks off, errors ignored and another guess, to learn as many missing keys as one
+/// round can.
+fn speculate<T, E>(mut executor: E, limits: &Limits, sent: &[Sent<T>])
+where
+    T: StackTransaction,
+    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+{
+    // Errors here only mean that fewer keys were found; the strict run after this one decides.
+    let _ = executor.apply_pre_execution_changes();
+    for tx in sent {
+        let done = execute_next(&mut executor, GasClaim::none(), 0, tx, |_| {});
+        if limits.check().is_err() || matches!(done, Err(Failure::Lacking)) {
+            return;
+        }
+    }
+    executor.evm_mut().db_mut().database.meter.begin_transaction(0, 0);
+    let _ = executor.finish();
+}
+
+/// How errors name a block.
+fn about(header: &Header) -> String {
+    format!("block {} {}", header.number, header.hash_slow())
+}
+
+pub(crate) fn check_state(
+    spec: &ChainSpec,
+    header: &Header,
+    diff: &Diff,
+    commitment: &mut Commitment,
+) -> Result<(), Error> {
+    commitment.apply(diff);
+    same(header, "state root", header.state_root, commitment.root())?;
+    if spec.withdrawals_root_is_storage(header.timestamp) {
+        let root = commitment.storage_root(L2_TO_L1_MESSAGE_PASSER_ADDRESS);
+        same(header, "withdrawals root", header.withdrawals_root, Some(root))?;
+    }
+    Ok(())
+}
+
+fn check_result<R: StackReceipt>(
+    spec: &ChainSpec,
+    header: &Header,
+    result: &BlockExecutionResult<R>,
+) -> Result<(), Error> {
+    same(header, "gas used", header.gas_used, result.gas_used)?;
+    let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
+    same(header, "receipts root", header.receipts_root, receipts_root)?;
+    same(header, "logs bloom", header.logs_bloom, logs_bloom)?;
+    if spec.stack == Stack::Ethereum && header.requests_hash.is_some() {
+        same(header, "requests hash", header.requests_hash, Some(result.requests.requests_hash()))?;
+    }
+    // On the OP stack it is the DA footprint, and zero before Jovian.
+    if header.blob_gas_used.is_some() {
+        same(header, "blob gas used", header.blob_gas_used, Some(result.blob_gas_used))?;
+    }
+    Ok(())
+}

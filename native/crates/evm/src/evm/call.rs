@@ -1,0 +1,132 @@
+//! Calls: a message run on a view and thrown away.
+
+use crate::base::limits::CancelFlag;
+use crate::evm::database::{AccountOverride, Guess, Overrides, ViewDb};
+use crate::evm::message::{AccountFields, CallRequest, CallResult, message};
+use crate::evm::meter::{Meter, Stop};
+use crate::evm::vm;
+use crate::model::code::bytecode;
+use crate::state::view::View;
+use alloy_primitives::map::HashMap;
+use alloy_primitives::{Address, KECCAK256_EMPTY, U256, keccak256};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Longest code of a caller's own that runs inline: pretended, or of a creation. Work is counted at jumps and calls, so
+/// what has none must be short. It is the limit of EIP-3860, which old forks and overrides do not have.
+const MAX_INLINE_CODE: usize = 49_152;
+/// Steps of what is done before the first opcode: an authorization is an ecrecover, an entry of a list or of an override
+/// is read and hashed a few times, and bytes are hashed, analysed or counted.
+const AUTHORIZATION_STEPS: usize = 48;
+const ENTRY_STEPS: usize = 2;
+const BYTES_PER_STEP: usize = 128;
+/// Keys that one run may lack: loading and handing in more at a time would hold a serving thread.
+const MAX_MISSING: usize = 2_048;
+
+/// Where a call runs.
+#[derive(Debug, Clone)]
+pub enum Lane {
+    /// On the serving thread, within this many steps.
+    Inline(u64),
+    /// In the pool, until a time or a wish to stop.
+    Pool { deadline: Instant, cancel: CancelFlag },
+}
+
+/// Runs a call on the calling thread.
+pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult {
+    let Some(epoch) = view.enter() else {
+        return CallResult::Outdated;
+    };
+    let mut meter = match lane {
+        Lane::Inline(steps) => Meter::steps(*steps),
+        Lane::Pool { deadline, cancel } => Meter::clock(*deadline, Arc::clone(cancel)),
+    };
+    let accounts = request.options.as_deref().and_then(|options| options.state_overrides.as_ref());
+    let upfront = upfront_steps(request);
+    if matches!(lane, Lane::Inline(_)) && (brings_long_code(request, accounts) || !meter.charge(upfront)) {
+        return CallResult::Budget;
+    }
+    let mut db = ViewDb::new(Arc::clone(view), meter);
+    db.hashes_below = view.number();
+    db.max_missing = MAX_MISSING;
+    db.overrides = accounts.map(overrides);
+    let first = match message(view, request) {
+        Ok(message) => message,
+        Err(result) => return result,
+    };
+    let mut ran = vm::run(view.spec(), first, db);
+    if ran.db.wants_another_run()
+        && let Some(mut meter) = ran.db.meter.again()
+        && meter.charge(upfront)
+        && let Ok(second) = message(view, request)
+    {
+        ran.db.guess = Guess::One;
+        ran.db.meter = meter;
+        ran = vm::run(view.spec(), second, ran.db);
+    }
+    if !view.check(epoch) {
+        return CallResult::Outdated;
+    }
+    let missing = ran.db.missing.borrow_mut().take();
+    if !missing.is_empty() {
+        return CallResult::Missing(view.missing(epoch, missing));
+    }
+    match ran.db.meter.stopped {
+        Some(Stop::Budget) => CallResult::Budget,
+        Some(Stop::Deadline) => CallResult::Timeout,
+        Some(Stop::Cancelled) => CallResult::Cancelled,
+        // A call claims nothing.
+        Some(Stop::Claim) | None => ran.result,
+    }
+}
+
+/// What the message itself costs before it runs, in steps.
+fn upfront_steps(request: &CallRequest) -> u64 {
+    let mut steps = request.data.len() / BYTES_PER_STEP;
+    if let Some(options) = request.options.as_deref() {
+        steps += options.authorization_list.as_ref().map_or(0, Vec::len) * AUTHORIZATION_STEPS;
+        for item in options.access_list.iter().flat_map(|list| list.iter()) {
+            steps += ENTRY_STEPS * (1 + item.storage_keys.len());
+        }
+        for fields in options.state_overrides.iter().flat_map(HashMap::values) {
+            let slots = fields.state.iter().chain(&fields.state_diff).map(HashMap::len).sum::<usize>();
+            let code = fields.code.as_ref().map_or(0, |code| code.len());
+            steps += ENTRY_STEPS * (1 + slots) + code / BYTES_PER_STEP;
+        }
+    }
+    steps as u64
+}
+
+fn brings_long_code(request: &CallRequest, accounts: Option<&HashMap<Address, AccountFields>>) -> bool {
+    let creation = request.to.is_none().then_some(&request.data);
+    let pretended = accounts.into_iter().flat_map(HashMap::values).filter_map(|fields| fields.code.as_ref());
+    creation.into_iter().chain(pretended).any(|code| code.len() > MAX_INLINE_CODE)
+}
+
+fn overrides(accounts: &HashMap<Address, AccountFields>) -> Overrides {
+    let mut overrides = Overrides::default();
+    for (address, fields) in accounts {
+        let code_hash = fields.code.as_ref().map(|code| {
+            if code.is_empty() {
+                return KECCAK256_EMPTY;
+            }
+            let hash = keccak256(code);
+            overrides.codes.insert(hash, bytecode(code.clone()));
+            hash
+        });
+        let slots = fields.state.as_ref().or(fields.state_diff.as_ref());
+        let over = AccountOverride {
+            balance: fields.balance,
+            nonce: fields.nonce.map(|nonce| nonce.to()),
+            code_hash,
+            replaces_storage: fields.state.is_some(),
+            slots: slots
+                .into_iter()
+                .flatten()
+                .map(|(slot, value)| (*slot, U256::from_be_bytes(value.0)))
+                .collect(),
+        };
+        overrides.accounts.insert(*address, over);
+    }
+    overrides
+}

@@ -1,0 +1,12 @@
+//! Executing calls and blocks on a view.
+
+pub(crate) mod block;
+pub(crate) mod call;
+pub(crate) mod create;
+pub(crate) mod database;
+pub(crate) mod factory;
+pub(crate) mod message;
+pub(crate) mod meter;
+pub(crate) mod opcodes;
+pub(crate) mod precompiles;
+pub(crate) mod vm;

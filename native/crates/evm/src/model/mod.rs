@@ -1,0 +1,13 @@
+//! What a chain consists of, and what holds without executing anything.
+
+pub(crate) mod claim;
+pub(crate) mod code;
+pub(crate) mod commitment;
+pub(crate) mod diff;
+pub(crate) mod genesis;
+pub(crate) mod header;
+pub(crate) mod key;
+pub(crate) mod outcome;
+pub(crate) mod proof;
+pub(crate) mod transaction;
+pub(crate) mod verify;

@@ -1,0 +1,324 @@
+//! Fork rules of a chain, from a genesis config or a preset.
+
+use crate::base::error::Error;
+use crate::rules::preset::{self, Forks, Preset};
+use alloy_consensus::{BlockHeader, Header};
+use alloy_eips::eip7840::BlobParams;
+use alloy_eips::eip7892::BlobScheduleBlobParams;
+use alloy_evm::EvmEnv;
+use alloy_evm::eth::spec::EthExecutorSpec;
+use alloy_genesis::ChainConfig;
+use alloy_hardforks::{EthereumChainHardforks, EthereumHardfork, EthereumHardforks, ForkCondition};
+use alloy_op_hardforks::{OpChainHardforks, OpHardfork, OpHardforks};
+use alloy_primitives::{Address, U256};
+use op_revm::OpSpecId;
+use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::primitives::hardfork::SpecId;
+
+/// Which family of rules a chain follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stack {
+    Ethereum,
+    Op,
+}
+
+/// When each fork of one chain begins, and the parameters that go with it.
+#[derive(Debug, Clone)]
+pub struct ChainSpec {
+    pub chain_id: u64,
+    pub stack: Stack,
+    forks: Vec<(EthereumHardfork, ForkCondition)>,
+    op_forks: Vec<(OpHardfork, ForkCondition)>,
+    deposit_contract: Option<Address>,
+    blobs: BlobScheduleBlobParams,
+    /// Whether blocks are taken whose transactions root is not that of their transactions.
+    pub(crate) odd_transactions_roots: bool,
+}
+
+const OP_FORK_FIELDS: [(OpHardfork, &str); 11] = [
+    (OpHardfork::Regolith, "regolithTime"),
+    (OpHardfork::Canyon, "canyonTime"),
+    (OpHardfork::Ecotone, "ecotoneTime"),
+    (OpHardfork::Fjord, "fjordTime"),
+    (OpHardfork::Granite, "graniteTime"),
+    (OpHardfork::Holocene, "holoceneTime"),
+    (OpHardfork::Isthmus, "isthmusTime"),
+    (OpHardfork::Jovian, "jovianTime"),
+    (OpHardfork::Karst, "karstTime"),
+    (OpHardfork::Interop, "interopTime"),
+    (OpHardfork::Bedrock, "bedrockBlock"),
+];
+
+impl ChainSpec {
+    /// Reads a chain by preset name or from the `config` object of a genesis file.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        if let Some(known) = preset::find(text) {
+            return Self::of_preset(known);
+        }
+        if !text.trim_start().starts_with('{') {
+            return Err(Error::Malformed(format!("no chain is known by the name {text:?}")));
+        }
+        let config: ChainConfig =
+            serde_json::from_str(text).map_err(|why| Error::Malformed(format!("chain config: {why}")))?;
+        Self::from_config(&config)
+    }
+
+    fn of_preset(Preset { chain_id, forks, .. }: &Preset) -> Result<Self, Error> {
+        match forks {
+            Forks::Ethereum => Ok(Self::ethereum()),
+            Forks::Op(forks) => Ok(Self::op(*chain_id, &forks())),
+            Forks::Development => Self::from_config(&development(*chain_id)),
+        }
+    }
+
+    fn ethereum() -> Self {
+        let forks = EthereumChainHardforks::mainnet();
+        let deposit = alloy_eips::eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS;
+        let mut blobs = BlobScheduleBlobParams::mainnet();
+        for (fork, params) in
+            [(EthereumHardfork::Bpo1, BlobParams::bpo1()), (EthereumHardfork::Bpo2, BlobParams::bpo2())]
+        {
+            if let ForkCondition::Timestamp(at) = forks.ethereum_fork_activation(fork) {
+                blobs.scheduled.push((at, params));
+            }
+        }
+        Self {
+            chain_id: 1,
+            stack: Stack::Ethereum,
+            forks: list_forks(&forks, EthereumHardfork::VARIANTS.iter()),
+            op_forks: Vec::new(),
+            deposit_contract: Some(deposit),
+            blobs,
+            odd_transactions_roots: false,
+        }
+    }
+
+    fn op(chain_id: u64, forks: &OpChainHardforks) -> Self {
+        let op_forks = OP_FORK_FIELDS.iter().map(|(fork, _)| (*fork, forks.op_fork_activation(*fork))).collect();
+        // Up to Osaka: alloy-op-hardforks panics when it is asked for a fork younger than itself.
+        let known = EthereumHardfork::VARIANTS.iter().take_while(|fork| **fork != EthereumHardfork::Bpo1);
+        Self {
+            chain_id,
+            stack: Stack::Op,
+            forks: list_forks(forks, known),
+            op_forks,
+            deposit_contract: None,
+            blobs: BlobScheduleBlobParams::mainnet(),
+            odd_transactions_roots: false,
+        }
+    }
+
+    /// Translates geth's chain config. OP-stack chains are told by their extra fork fields.
+    pub fn from_config(config: &ChainConfig) -> Result<Self, Error> {
+        use EthereumHardfork as F;
+        let paris = match (config.merge_netsplit_block, config.terminal_total_difficulty) {
+            (Some(block), _) => ForkCondition::Block(block),
+            (None, Some(ttd)) if ttd.is_zero() => ForkCondition::Block(0),
+            (None, Some(_)) if config.shanghai_time.is_some() => {
+                return Err(Error::Unsupported(
+                    "the chain config has a terminal total difficulty but no mergeNetsplitBlock: \
+                     set it to the first block after the merge"
+                        .into(),
+                ));
+            }
+            _ => ForkCondition::Never,
+        };
+        let block = |at: Option<u64>| at.map_or(ForkCondition::Never, ForkCondition::Block);
+        let time = |at: Option<u64>| at.map_or(ForkCondition::Never, ForkCondition::Timestamp);
+        let forks = vec![
+            (F::Frontier, ForkCondition::Block(0)),
+            (F::Homestead, block(config.homestead_block)),
+            (F::Dao, if config.dao_fork_support { block(config.dao_fork_block) } else { ForkCondition::Never }),
+            (F::Tangerine, block(config.eip150_block)),
+            (F::SpuriousDragon, block(config.eip158_block.or(config.eip155_block))),
+            (F::Byzantium, block(config.byzantium_block)),
+            (F::Constantinople, block(config.constantinople_block)),
+            (F::Petersburg, block(config.petersburg_block.or(config.constantinople_block))),
+            (F::Istanbul, block(config.istanbul_block)),
+            (F::MuirGlacier, block(config.muir_glacier_block)),
+            (F::Berlin, block(config.berlin_block)),
+            (F::London, block(config.london_block)),
+            (F::ArrowGlacier, block(config.arrow_glacier_block)),
+            (F::GrayGlacier, block(config.gray_glacier_block)),
+            (F::Paris, paris),
+            (F::Shanghai, time(config.shanghai_time)),
+            (F::Cancun, time(config.cancun_time)),
+            (F::Prague, time(config.prague_time)),
+            (F::Osaka, time(config.osaka_time)),
+            (F::Bpo1, time(config.bpo1_time)),
+            (F::Bpo2, time(config.bpo2_time)),
+            (F::Bpo3, time(config.bpo3_time)),
+            (F::Bpo4, time(config.bpo4_time)),
+            (F::Bpo5, time(config.bpo5_time)),
+            (F::Amsterdam, time(config.amsterdam_time)),
+        ];
+        let mut op_forks = Vec::new();
+        for (fork, field) in OP_FORK_FIELDS {
+            let at = match config.extra_fields.get_deserialized::<Option<u64>>(field) {
+                None => None,
+                Some(at) => at.map_err(|why| Error::Malformed(format!("chain config, {field}: {why}")))?,
+            };
+            let condition = if fork == OpHardfork::Bedrock { block(at) } else { time(at) };
+            op_forks.push((fork, condition));
+        }
+        let is_op = config.extra_fields.contains_key("optimism")
+            || op_forks.iter().any(|(_, at)| *at != ForkCondition::Never);
+        Ok(Self {
+            chain_id: config.chain_id,
+            stack: if is_op { Stack::Op } else { Stack::Ethereum },
+            forks,
+            op_forks: if is_op { op_forks } else { Vec::new() },
+            deposit_contract: config.deposit_contract_address,
+            blobs: config.blob_schedule_blob_params(),
+            odd_transactions_roots: false,
+        })
+    }
+
+    /// Takes blocks whose transactions root does not fit, as development chains make them; nothing else proves their
+    /// transactions.
+    #[must_use]
+    pub const fn with_odd_transactions_roots(mut self, accepted: bool) -> Self {
+        self.odd_transactions_roots = accepted;
+        self
+    }
+
+    /// Blob parameters in force at a time, if blobs exist there at all.
+    pub fn blob_params_at(&self, timestamp: u64) -> Option<BlobParams> {
+        if self.stack == Stack::Op || !self.is_cancun_active_at_timestamp(timestamp) {
+            return None;
+        }
+        let scheduled = self.blobs.active_scheduled_params_at_timestamp(timestamp).copied();
+        Some(scheduled.unwrap_or_else(|| {
+            if self.is_osaka_active_at_timestamp(timestamp) {
+                self.blobs.osaka
+            } else if self.is_prague_active_at_timestamp(timestamp) {
+                self.blobs.prague
+            } else {
+                self.blobs.cancun
+            }
+        }))
+    }
+
+    /// The environment of an Ethereum block.
+    pub fn eth_env(&self, header: &Header) -> EvmEnv<SpecId> {
+        self.env_under(self, header)
+    }
+
+    /// The environment a call pretends. As in geth, forks by time count only where the context is a merged one, and
+    /// that only from London on: a pretended time or randomness does not move an old block across the merge.
+    pub fn eth_call_env(&self, header: &Header, merged: bool) -> EvmEnv<SpecId> {
+        let merged = merged && self.is_london_active_at_block(header.number);
+        let mut env = self.env_under(&CallForks { spec: self, merged }, header);
+        if env.cfg_env.spec.is_enabled_in(SpecId::CANCUN) && env.block_env.blob_excess_gas_and_price.is_none() {
+            env.block_env.blob_excess_gas_and_price =
+                Some(BlobExcessGasAndPrice { excess_blob_gas: 0, blob_gasprice: 1 });
+        }
+        env
+    }
+
+    fn env_under(&self, forks: &impl EthereumHardforks, header: &Header) -> EvmEnv<SpecId> {
+        let blobs = self.blob_params_at(header.timestamp());
+        let mut env = EvmEnv::for_eth_block(header, forks, self.chain_id, blobs);
+        // alloy-evm knows no Constantinople and falls back to Byzantium. Petersburg is nearer: all of its opcodes,
+        // without EIP-1283, which no chain kept.
+        if env.cfg_env.spec == SpecId::BYZANTIUM && forks.is_constantinople_active_at_block(header.number) {
+            env.cfg_env.set_spec_and_mainnet_gas_params(SpecId::PETERSBURG);
+        }
+        // Without this revm would price BLOBBASEFEE in system contracts by its own fork defaults.
+        env.cfg_env.blob_base_fee_update_fraction =
+            blobs.and_then(|params| u64::try_from(params.update_fraction).ok());
+        env
+    }
+
+    /// The environment of an OP-stack block.
+    pub fn op_env(&self, header: &Header) -> EvmEnv<OpSpecId> {
+        alloy_op_evm::evm_env_for_op_block(header, self, self.chain_id)
+    }
+
+    /// Whether the header's withdrawals root is a storage root (OP-stack from Isthmus on) and no list's.
+    pub fn withdrawals_root_is_storage(&self, timestamp: u64) -> bool {
+        self.stack == Stack::Op && self.is_isthmus_active_at_timestamp(timestamp)
+    }
+
+    /// Whether receipts of this block hold a state root instead of a status (before EIP-658).
+    pub fn receipts_hold_roots(&self, number: u64) -> bool {
+        !self.is_byzantium_active_at_block(number)
+    }
+}
+
+/// The config of a chain with every fork up to Osaka from its first block on.
+fn development(chain_id: u64) -> ChainConfig {
+    let first = Some(0);
+    ChainConfig {
+        chain_id,
+        homestead_block: first,
+        eip150_block: first,
+        eip155_block: first,
+        eip158_block: first,
+        byzantium_block: first,
+        constantinople_block: first,
+        petersburg_block: first,
+        istanbul_block: first,
+        muir_glacier_block: first,
+        berlin_block: first,
+        london_block: first,
+        arrow_glacier_block: first,
+        gray_glacier_block: first,
+        terminal_total_difficulty: Some(U256::ZERO),
+        shanghai_time: first,
+        cancun_time: first,
+        prague_time: first,
+        osaka_time: first,
+        deposit_contract_address: Some(Address::ZERO),
+        blob_schedule: [
+            ("cancun".into(), BlobParams::cancun()),
+            ("prague".into(), BlobParams::prague()),
+            // As a genesis file gives it: what Osaka adds is not in there.
+            ("osaka".into(), BlobParams::prague()),
+        ]
+        .into(),
+        ..ChainConfig::default()
+    }
+}
+
+fn list_forks<'a>(
+    forks: &impl EthereumHardforks,
+    which: impl Iterator<Item = &'a EthereumHardfork>,
+) -> Vec<(EthereumHardfork, ForkCondition)> {
+    which.map(|fork| (*fork, forks.ethereum_fork_activation(*fork))).collect()
+}
+
+/// The forks a call sees, given whether its context is merged.
+struct CallForks<'a> {
+    spec: &'a ChainSpec,
+    merged: bool,
+}
+
+impl EthereumHardforks for CallForks<'_> {
+    fn ethereum_fork_activation(&self, fork: EthereumHardfork) -> ForkCondition {
+        match self.spec.ethereum_fork_activation(fork) {
+            _ if fork == EthereumHardfork::Paris && self.merged => ForkCondition::Block(0),
+            _ if fork == EthereumHardfork::Paris => ForkCondition::Never,
+            ForkCondition::Timestamp(_) if !self.merged => ForkCondition::Never,
+            at => at,
+        }
+    }
+}
+
+impl EthereumHardforks for ChainSpec {
+    fn ethereum_fork_activation(&self, fork: EthereumHardfork) -> ForkCondition {
+        self.forks.iter().find(|(name, _)| *name == fork).map_or(ForkCondition::Never, |(_, at)| *at)
+    }
+}
+
+impl OpHardforks for ChainSpec {
+    fn op_fork_activation(&self, fork: OpHardfork) -> ForkCondition {
+        self.op_forks.iter().find(|(name, _)| *name == fork).map_or(ForkCondition::Never, |(_, at)| *at)
+    }
+}
+
+impl EthExecutorSpec for ChainSpec {
+    fn deposit_contract_address(&self) -> Option<Address> {
+        self.deposit_contract
+    }
+}
