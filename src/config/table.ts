@@ -74,7 +74,7 @@ export const OPTIONS = {
     value: 'GAS',
     parse: count({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     default: '20_000_000_000',
-    doc: 'Largest gas limit of a block that is executed. It bounds what a false block can cost; one above it is not called a lie.',
+    doc: 'Largest gas limit of a block that is executed. It bounds what a false block can cost; for one above it nobody is banned.',
   },
   blockTimeLimitMs: {
     group: 'Chain',

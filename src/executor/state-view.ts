@@ -32,8 +32,8 @@ const MAX_INLINE_MS = 5;
 const BUDGET = 'b';
 
 /** Bytes are a call's long output. */
-type Answer = string | Buffer;
-type Ask<A extends Answer> = (view: NativeView) => Awaitable<A>;
+type NativeAnswer = string | Buffer;
+type Ask<A extends NativeAnswer> = (view: NativeView) => Awaitable<A>;
 
 /** State after one block, or after one flashblock, on the native core: runs, loads what was missing, and runs again. */
 export class NativeStateView implements HeldStateView {
@@ -123,13 +123,13 @@ export class NativeStateView implements HeldStateView {
   ): Promise<CallResult> {
     const scope = new CallScope(this.#options.callTimeLimitMs, context);
     let pooled: NativePooledCall | undefined;
-    const inPool = (view: NativeView): Promise<Answer> => {
+    const inPool = (view: NativeView): Promise<NativeAnswer> => {
       pooled ??= forPool();
       scope.onCancel = () => pooled?.cancel();
       return pooled.run(view, scope.millisecondsLeft);
     };
     let inlineMs = first.answer === BUDGET ? MAX_INLINE_MS : 0;
-    const ask = (view: NativeView): Awaitable<Answer> => {
+    const ask = (view: NativeView): Awaitable<NativeAnswer> => {
       if (scope.ended !== undefined) return scope.ended;
       if (inlineMs >= MAX_INLINE_MS) return inPool(view);
       const started = performance.now();
@@ -160,7 +160,7 @@ export class NativeStateView implements HeldStateView {
     );
   }
 
-  async #askAgain<A extends Answer>(
+  async #askAgain<A extends NativeAnswer>(
     ask: Ask<A>,
     first: { readonly view: NativeView; readonly answer: A },
     context: LoadContext | undefined,
@@ -215,7 +215,7 @@ export class NativeStateView implements HeldStateView {
   }
 }
 
-function isFinal(answer: Answer): boolean {
+function isFinal(answer: NativeAnswer): boolean {
   if (typeof answer !== 'string') return true;
   const tag = answer.charCodeAt(0);
   return tag !== 0x6d /* m */ && tag !== 0x6f /* o */;
@@ -230,7 +230,7 @@ function isEmpty(object: object): boolean {
   return true;
 }
 
-function callResult(answer: Answer): CallResult {
+function callResult(answer: NativeAnswer): CallResult {
   if (typeof answer !== 'string') {
     const isRevert = answer[0] === 0x72; /* r */
     return isRevert

@@ -57,16 +57,16 @@ it('re-anchors on the chain that it is on, and on no other where it must go on',
   await world.store.append([at(3), at(4)], { partial: true });
   b.tip = world.grow(at(3), 30, 'fork');
   const from = { upstream: 'b', mustContinue: true };
-  await expect(anchoring.beginAnew('because', from, signal)).rejects.toThrow(
+  await expect(anchoring.reanchor('because', from, signal)).rejects.toThrow(
     'block 4 is not on the chain of b',
   );
   expect(await head()).toEqual(refOf(at(4)));
   b.tip = main;
-  expect(await anchoring.beginAnew('because', from, signal)).toBe(true);
+  expect(await anchoring.reanchor('because', from, signal)).toBe(true);
   // Where it was told to begin the first time has been of no use.
   expect(await head()).toEqual(refOf(main));
   b.tip = world.grow(at(3), 30, 'fork');
-  expect(await anchoring.beginAnew('because', { ...from, mustContinue: false }, signal)).toBe(true);
+  expect(await anchoring.reanchor('because', { ...from, mustContinue: false }, signal)).toBe(true);
   expect(await head()).toEqual(refOf(b.tip));
 });
 
@@ -77,10 +77,10 @@ it('does not leave what is final, or history that was backfilled', async () => {
   const from = { upstream: 'b', mustContinue: false };
   for (const tip of [world.grow(at(3), 30, 'fork'), at(3)]) {
     b.tip = tip;
-    await expect(anchoring.beginAnew('because', from, signal)).rejects.toThrow('block 4 is final here');
+    await expect(anchoring.reanchor('because', from, signal)).rejects.toThrow('block 4 is final here');
   }
   b.tip = main;
   await world.store.prepend([at(2)]);
-  expect(await anchoring.beginAnew('because', from, signal)).toBe(false);
+  expect(await anchoring.reanchor('because', from, signal)).toBe(false);
   expect(await head()).toEqual(refOf(at(5)));
 });

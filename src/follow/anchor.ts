@@ -57,7 +57,7 @@ export class Anchoring {
    * where that one has history from below its anchor, which took long to fetch. Throws `UnfollowableError` when the
    * upstream's chain is not the one of which a part is final here or, with `mustContinue`, not ours.
    */
-  async beginAnew(
+  async reanchor(
     reason: string,
     { upstream, mustContinue }: { readonly upstream: string; readonly mustContinue: boolean },
     signal: AbortSignal,

@@ -8,9 +8,9 @@ import type { ChainSource, HeadListener } from '../source/interface.ts';
 import type { Anchoring } from './anchor.ts';
 import { FalseCopyError, NotExtendingError, UnfollowableError } from './errors.ts';
 import { type FinalityModules, markFinality } from './finality.ts';
-import { blameFor, Hopelessness, STATE_GONE } from './hopeless.ts';
 import type { ChainMover } from './mover.ts';
 import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
+import { blameFor, ReanchorReasons, STATE_GONE } from './reanchor-reasons.ts';
 
 export interface FollowingOptions extends PruningOptions {
   /** Whether a copy that cannot go on may re-anchor, without what it held. */
@@ -27,7 +27,7 @@ export interface FollowingModules {
   readonly store: FinalityModules['store'] & PruningModules['store'];
   readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
   readonly follower: Pick<ChainMover, 'moveTowards'>;
-  readonly anchoring: Pick<Anchoring, 'beginAnew'>;
+  readonly anchoring: Pick<Anchoring, 'reanchor'>;
   readonly publish: PruningModules['publish'];
   readonly observe: PruningModules['observe'];
   readonly clock?: Clock;
@@ -42,7 +42,7 @@ export class FollowLoop {
   readonly #modules: FollowingModules;
   readonly #clock: Clock;
   readonly #leader: Leader;
-  readonly #hopeless: Hopelessness;
+  readonly #reanchorReasons: ReanchorReasons;
   readonly #pruning: Pruning;
   /** Our head as far as it was told to `#leader`. */
   #ours: BlockRef;
@@ -57,7 +57,7 @@ export class FollowLoop {
     this.#clock = modules.clock ?? systemClock;
     const names = modules.source.status().map(({ name }) => name);
     this.#leader = new Leader(names, ours, { hysteresisMs: options.leaderHysteresis });
-    this.#hopeless = new Hopelessness(options.reanchorAfter, names.length);
+    this.#reanchorReasons = new ReanchorReasons(options.reanchorAfter, names.length);
     this.#pruning = new Pruning(options, modules);
     this.#ours = ours;
   }
@@ -101,7 +101,7 @@ export class FollowLoop {
       try {
         const isThere = target === undefined || (await this.#modules.follower.moveTowards(target, signal));
         failures = 0;
-        this.#hopeless.clear();
+        this.#reanchorReasons.clear();
         this.#trouble = await this.#otherChain();
         if (!isThere) continue;
         await this.#pruning.step();
@@ -198,28 +198,28 @@ export class FollowLoop {
       if (isFaultOf(upstream, problem)) this.#leader.failed(target.head, now);
       if (problem instanceof UnfollowableError) this.#leader.refused(upstream, now);
       if (problem instanceof ExecutionLimitError) this.#leader.overburdened(upstream, now);
-      this.#hopeless.failed(blameFor(problem, upstream), now);
+      this.#reanchorReasons.failed(blameFor(problem, upstream), now);
       const next = (await this.#decide(signal)).target?.head.upstream;
       if (failures === 1 && next !== upstream) return failures;
     }
     await sleep(this.#clock, retryMs, signal).catch(() => {});
-    await this.#beginAnew(problem, signal);
+    await this.#reanchor(problem, signal);
     return failures;
   }
 
   /** Begins at another anchor where nothing else helps: what is held is known to be false, or nobody can go on from it. */
-  async #beginAnew(problem: unknown, signal: AbortSignal): Promise<void> {
+  async #reanchor(problem: unknown, signal: AbortSignal): Promise<void> {
     const { reanchor } = this.#options;
     const { leader } = this.#leader;
-    const hopeless = this.#hopeless.verdict(this.#leader.heard(this.#clock.now(), this.#out()));
+    const agreed = this.#reanchorReasons.agreed(this.#leader.heard(this.#clock.now(), this.#out()));
     // A proof against the state root of a block that is held is nobody's word: no others need to be heard.
     const isFalse = problem instanceof FalseCopyError;
-    const reason = isFalse ? problem.message : hopeless;
+    const reason = isFalse ? problem.message : agreed;
     if (reason === undefined || leader === undefined || !reanchor || signal.aborted) return;
     try {
       const mustContinue = !isFalse && reason === STATE_GONE;
       const from = { upstream: leader, mustContinue };
-      if (await this.#modules.anchoring.beginAnew(reason, from, signal)) this.#hopeless.clear();
+      if (await this.#modules.anchoring.reanchor(reason, from, signal)) this.#reanchorReasons.clear();
     } catch (error) {
       if (signal.aborted) return;
       this.#trouble = error instanceof Error ? error.message : String(error);

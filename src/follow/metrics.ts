@@ -71,7 +71,7 @@ export class FollowTelemetry {
           return logger.debug(event, 'an upstream failed a question');
         case 'banned':
           lies.inc({ upstream: event.upstream, part: partOf(event.what) });
-          return logger.error(event, 'an upstream lied and is not asked for a while');
+          return logger.error(event, 'an upstream lied and is banned for a while');
         case 'chain':
           otherChain.set({ upstream: event.upstream }, event.isRight ? 0 : 1);
           return event.isRight
@@ -96,7 +96,7 @@ export class FollowTelemetry {
   }
 }
 
-/** Measures what was learnt and is not written yet. */
+/** Measures what was fetched and is not written yet. */
 export function measurePins(registry: Registry, waiting: () => number): void {
   const gauge: Gauge = new Gauge({
     name: 'chain_query_pins_waiting',
@@ -155,7 +155,7 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
         return head.set(event.head.number);
       case 'reorganised':
         reorganisations.inc();
-        return logger.warn(event, 'the chain was reorganised');
+        return logger.warn(event, 'the chain reorged');
       case 'led':
         if (event.from !== undefined) leads.set({ upstream: event.from }, 0);
         if (event.to !== undefined) leads.set({ upstream: event.to }, 1);

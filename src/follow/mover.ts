@@ -301,7 +301,7 @@ export class ChainMover {
 
   /**
    * The block's own parts fit its hash, so what it was executed on is false, or nobody ever built such a block. Those
-   * who told us are kept out for a while, unless it was us: what requests were told is held, and was never checked.
+   * who told us are banned for a while, unless it was us: what requests were told is held, and was never checked.
    */
   async #blame(block: ReadBlock, reads: BlockReads, error: InvalidBlockError): Promise<void> {
     if (reads.usedTrace) {

@@ -17,7 +17,7 @@ const KINDS = {
   busy: 'retryable',
   /** It does not have that block: it lags, or the block is gone. */
   unknownBlock: 'retryable',
-  /** Every upstream is kept out for having lied. */
+  /** Every upstream is banned. */
   noUpstream: 'retryable',
   /** It has the block, but not its state any more. */
   stateUnavailable: 'final',

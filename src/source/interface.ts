@@ -29,11 +29,11 @@ export interface ReadOptions {
 /** A parsed JSON object as the upstream sent it; nothing in it has been verified. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export interface Head extends BlockRef {
+export interface UpstreamHead extends BlockRef {
   readonly parentHash: Hex;
 }
 
-export interface HeadEvent extends Head {
+export interface HeadEvent extends UpstreamHead {
   readonly upstream: string;
 }
 
@@ -92,9 +92,9 @@ export interface ChainSource {
   chainIds(options?: ReadOptions): Promise<readonly UpstreamAnswer<bigint>[]>;
   /** Says which chain is read: each upstream is asked for its own whenever it may be another one, and only then used. */
   expectChain(chainId: bigint): void;
-  head(options?: ReadOptions): Promise<UpstreamAnswer<Head>>;
+  head(options?: ReadOptions): Promise<UpstreamAnswer<UpstreamHead>>;
   /** The head that each upstream names, in their order; those that take much longer than the first are left out. */
-  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<Head>[]>;
+  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<UpstreamHead>[]>;
   finality(options?: ReadOptions): Promise<UpstreamAnswer<Finality>>;
   /** The block with its whole transactions; `undefined` when no upstream has it. */
   blockByHash(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined>;

@@ -4,13 +4,13 @@ import { HeadWatcher } from './heads/watcher.ts';
 import type {
   ChainSource,
   Finality,
-  Head,
   HeadListener,
   JsonObject,
   Lie,
   ReadOptions,
   StateRead,
   UpstreamAnswer,
+  UpstreamHead,
   UpstreamStatus,
 } from './interface.ts';
 import type { SourceOptions } from './pool/options.ts';
@@ -46,11 +46,11 @@ export class RpcSource implements ChainSource {
     for (const upstream of this.#pool.upstreams) upstream.expectChain(chainId);
   }
 
-  head(options?: ReadOptions): Promise<UpstreamAnswer<Head>> {
+  head(options?: ReadOptions): Promise<UpstreamAnswer<UpstreamHead>> {
     return readLatest(this.#pool, options);
   }
 
-  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<Head>[]> {
+  heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<UpstreamHead>[]> {
     return readHeads(this.#pool, options);
   }
 

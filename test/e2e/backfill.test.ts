@@ -164,11 +164,11 @@ describe('backfill', () => {
     expect((await runProgram(['verify', '--data', data, ...MAP])).code).toBe(0);
     await using node = await startServing(data, { args: [...MAP] });
     expect(await historyOf(node.dedicatedUrl, anchor)).toEqual(await historyOf(geth.url, anchor));
-    expect(filled.output).toContain('an upstream said what is not so');
+    expect(filled.output).toContain('an upstream gave a false answer');
 
     const alone = ['backfill', '--data', join(dir.path, 'fresh'), '--upstream', liar.http, ...MAP];
     const refused = await runProgram([...alone, '--backfill-patience-ms', '1']);
-    expect(refused.output).toMatch(/chain-query: every upstream is kept out for lying, last http.* about 0x/);
+    expect(refused.output).toMatch(/chain-query: every upstream is banned for lying, last http.* about 0x/);
     expect(refused.code).toBe(1);
   });
 });

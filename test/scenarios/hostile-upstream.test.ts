@@ -138,7 +138,7 @@ it('takes a block for a lie that uses more gas than it says', async () => {
   await using node = await follow([liar]);
   await reaches(node, liar.head);
   liar.add(endless(liar, 21_000n));
-  await says(node, /is kept out for lying/);
+  await says(node, /is banned for lying/);
   expect(node.running.output()).toContain('its transactions use more');
 });
 

@@ -42,7 +42,7 @@ export const FOLLOWING_OPTIONS = {
     parse: toggle,
     isSwitch: true,
     default: 'on',
-    doc: 'Re-anchor, without what was held, when the chain cannot be followed on. Never done to a store with backfilled history.',
+    doc: 'Begin a new copy at an anchor, without what is held, when the chain cannot be followed any further. Never done to a store with backfilled history.',
   },
   reanchorAfter: {
     group: 'Following a chain',
@@ -50,7 +50,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'DURATION',
     parse: duration({ min: 1, max: 7 * 86_400_000 }),
     default: '10m',
-    doc: 'How long every upstream that can be asked must give the same hopeless reason, and no other, before a copy re-anchors.',
+    doc: 'How long every upstream that can be asked must give one and the same reason why the copy cannot go on, before it re-anchors.',
   },
   leaderHysteresis: {
     group: 'Following a chain',
@@ -148,7 +148,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '500',
-    doc: 'Pause between looks at the head of an upstream that cannot announce it (HTTP).',
+    doc: 'Pause between polls of the head of an upstream that cannot announce it (HTTP).',
   },
   upstreamDemotionMs: {
     group: 'Following a chain',
@@ -156,7 +156,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '60000',
-    doc: 'How long an upstream that was found lying is not asked. Each further lie doubles it, up to an hour.',
+    doc: 'How long an upstream that was found lying is banned. Each further lie doubles it, up to an hour.',
   },
   catchUpBlocks: {
     group: 'Following a chain',
@@ -172,7 +172,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '4000',
-    doc: 'Pause between looks at which blocks are safe and final.',
+    doc: 'Pause between polls of the safe and finalized blocks.',
   },
   pinDelayMs: {
     group: 'Following a chain',
@@ -180,7 +180,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '1000',
-    doc: 'How long state that was read for a request waits for a block to be written with.',
+    doc: 'How long state that was read for a request may wait to be written together with the next block.',
   },
   maxPins: {
     group: 'Following a chain',

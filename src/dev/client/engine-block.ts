@@ -14,7 +14,7 @@ type Payload = Omit<BlockSoFar, 'parentBeaconBlockRoot' | 'withdrawalsRoot'> & {
 /** Calls the Engine API: what a consensus client does. */
 export type Engine = <T>(method: string, ...params: readonly unknown[]) => Promise<T>;
 
-export interface Head {
+export interface SealedHead {
   readonly hash: Hex;
   readonly number: number;
   readonly timestamp: number;
@@ -27,8 +27,8 @@ const L1_ATTRIBUTES_GAS = 1_000_000n;
 interface Building {
   readonly url: string;
   readonly engine: Engine;
-  readonly parent: Head;
-  onHead(head: Head): void;
+  readonly parent: SealedHead;
+  onHead(head: SealedHead): void;
 }
 
 /** A block built on one parent over and over, each time with more transactions. */

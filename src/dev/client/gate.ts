@@ -7,7 +7,7 @@ interface Gate extends AsyncDisposable {
   readonly url: string;
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly status: number;
   readonly body?: string;
 }
@@ -40,7 +40,7 @@ export async function openGate(
   };
 }
 
-async function answerTo(request: IncomingMessage, target: string, turns: Turns): Promise<Answer> {
+async function answerTo(request: IncomingMessage, target: string, turns: Turns): Promise<HttpAnswer> {
   // Browsers ask first.
   if (request.method === 'OPTIONS') return { status: 204 };
   const body = await readBody(request);
@@ -49,7 +49,7 @@ async function answerTo(request: IncomingMessage, target: string, turns: Turns):
   return turns.take(() => passOn(target, body));
 }
 
-function write(response: ServerResponse, { status, body }: Answer): void {
+function write(response: ServerResponse, { status, body }: HttpAnswer): void {
   const anyone = { 'access-control-allow-origin': '*', 'access-control-allow-headers': '*' };
   response.writeHead(status, { 'content-type': 'application/json', ...anyone }).end(body);
 }
@@ -65,7 +65,7 @@ async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffe
   return size > MAX_BODY_BYTES ? undefined : new Uint8Array(Buffer.concat(chunks));
 }
 
-async function passOn(target: string, body: Uint8Array<ArrayBuffer>): Promise<Answer> {
+async function passOn(target: string, body: Uint8Array<ArrayBuffer>): Promise<HttpAnswer> {
   const headers = { 'content-type': 'application/json' };
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const response = await fetch(target, { method: 'POST', headers, body, signal });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Hex } from '../../primitives/hex.ts';
 import type { ChainOptions, DevChain } from '../chain.ts';
 import { runChild, startChild } from './child.ts';
-import { type Engine, EngineBlock, type Head } from './engine-block.ts';
+import { type Engine, EngineBlock, type SealedHead } from './engine-block.ts';
 import { CHAIN_ID, writeGenesis } from './genesis.ts';
 import { ask } from './rpc.ts';
 
@@ -35,14 +35,14 @@ export async function startOpGethChain(options: ChainOptions): Promise<DevChain>
       '0x0',
       false,
     ]);
-    let head: Head = { hash: genesis.hash, number: 0, timestamp: Number(genesis.timestamp) };
+    let head: SealedHead = { hash: genesis.hash, number: 0, timestamp: Number(genesis.timestamp) };
     return {
       client: 'op-geth',
       url,
       genesisFile,
       failed: child.failed,
       open: async () => {
-        const onHead = (next: Head): void => {
+        const onHead = (next: SealedHead): void => {
           head = next;
         };
         return new EngineBlock({ url, engine, parent: head, onHead });

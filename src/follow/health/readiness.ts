@@ -76,5 +76,5 @@ export function readinessOf(
 function exclusionOf({ name, outForMs, otherChain }: UpstreamStatus): string[] {
   if (otherChain !== undefined) return [`${name} is of another chain, ${otherChain}, and is not used`];
   const seconds = Math.ceil(outForMs / 1_000);
-  return outForMs > 0 ? [`${name} is kept out for lying, for another ${seconds} s`] : [];
+  return outForMs > 0 ? [`${name} is banned for lying, for another ${seconds} s`] : [];
 }

@@ -24,11 +24,11 @@ export function withAncestors(read: StateReader, modules: AncestorModules): Stat
     const numbers = keys.filter((key) => key.kind === 'blockHash').map(({ number }) => number);
     if (numbers.length === 0) return read(keys, at, options);
     const others = keys.filter(({ kind }) => kind !== 'blockHash');
-    const [hashes, learnt] = await Promise.all([
+    const [hashes, fetched] = await Promise.all([
       readHashes(modules, at, Math.min(...numbers), options),
       read(others, at, options),
     ]);
-    const rest = learnt.values();
+    const rest = fetched.values();
     const unknown: UpstreamValue = { value: undefined, upstream: undefined };
     return keys.map((key) =>
       key.kind === 'blockHash' ? (hashes.get(key.number) ?? unknown) : (rest.next().value ?? unknown),

@@ -128,10 +128,10 @@ describe('reading what nothing here knows', () => {
   it('is refused for requests while too much waits to be written, and never for blocks', async () => {
     state = open({ maxPins: 2 });
     const { signal } = new AbortController();
-    const learnt = state.load([account(1), account(2)], 7, head, client(signal));
+    const fetched = state.load([account(1), account(2)], 7, head, client(signal));
     await settled();
     reads[0]?.answer();
-    await learnt;
+    await fetched;
     await expect(state.load([account(3)], 7, head, client(signal))).rejects.toThrow(OverloadedError);
     // What is known is served all the same.
     expect(await state.load([account(1)], 7, head, client(signal))).toHaveLength(1);

@@ -26,7 +26,7 @@ export interface PinnedStateModules {
 type Values = readonly (Uint8Array | undefined)[];
 const NOTHING = new Uint8Array(0);
 /** Pins of executions that were not verified, at most; a block asks for some hundred. */
-const GIVEN_PINS = 16_384;
+const UNVERIFIED_PINS = 16_384;
 const UNKNOWN: UpstreamValue = { value: undefined, upstream: undefined };
 
 /** How keys are read: for a request, which may be given up, or for the node itself. */
@@ -56,7 +56,7 @@ export class PinnedState {
    * Accounts and slots that were given to executions which have not been verified, or never will be. The executor knows them from then
    * on, so another block may overwrite them without asking.
    */
-  readonly #given = new LRUCache<string, Pin>({ max: GIVEN_PINS });
+  readonly #unverified = new LRUCache<string, Pin>({ max: UNVERIFIED_PINS });
   /** Grows when the copy re-anchors: what was read for the old one is of no use. */
   #generation = 0;
   /** While a fork is replaced, the block that both have in common. */
@@ -83,9 +83,9 @@ export class PinnedState {
     const stored = await this.#modules.store.loadState(keys, number, of);
     const known = keys.map((key, index) => stored[index] ?? this.#pins.valueOf(keyText(key)));
     return fill(keys, known, (unknown) => {
-      // What is learnt has to be written, and blocks are written first.
+      // What is fetched has to be written, and blocks are written first.
       if (request !== undefined && this.#pins.isFull) throw new OverloadedError();
-      return this.#learn(unknown, number, (pins) => this.#pins.add(pins), { request });
+      return this.#fetch(unknown, number, (pins) => this.#pins.add(pins), { request });
     });
   }
 
@@ -103,9 +103,9 @@ export class PinnedState {
     });
     return fill(keys, known, async (unknown) =>
       fill(unknown, await reads.trace(unknown), (rest) =>
-        this.#learn(rest, number, (pins, learnt) => reads.add(pins, learnt), reads),
+        this.#fetch(rest, number, (pins, fetched) => reads.add(pins, fetched), reads),
       ),
-    ).finally(() => this.#noteGiven(reads));
+    ).finally(() => this.#noteUnverified(reads));
   }
 
   /** Takes in what a block needed, now that it is verified. */
@@ -113,7 +113,7 @@ export class PinnedState {
     // Read for another copy: it says nothing about the anchor of this one.
     if (reads.generation !== undefined && reads.generation !== this.#generation) return;
     this.#pins.add(reads.pins.values());
-    for (const text of reads.pins.keys()) this.#given.delete(text);
+    for (const text of reads.pins.keys()) this.#unverified.delete(text);
   }
 
   /** Reads at this block instead of the head, while the blocks above it are being replaced. */
@@ -123,24 +123,24 @@ export class PinnedState {
 
   /** What has to be written together with these blocks, which are verified; `written` forgets it. */
   dueWith(outcomes: readonly Outcome[]): readonly Pin[] {
-    if (this.#given.size > 0) this.#pins.add(this.#takeGiven(outcomes));
+    if (this.#unverified.size > 0) this.#pins.add(this.#takeUnverified(outcomes));
     return this.#pins.dueWith(outcomes);
   }
 
   /** Takes what these blocks overwrote and others had asked for: they were executed on it, and verified. */
-  #takeGiven(outcomes: readonly Outcome[]): readonly Pin[] {
+  #takeUnverified(outcomes: readonly Outcome[]): readonly Pin[] {
     const taken: Pin[] = [];
-    for (const [text, pin] of overwrittenBy(outcomes, this.#given)) {
-      this.#given.delete(text);
+    for (const [text, pin] of overwrittenBy(outcomes, this.#unverified)) {
+      this.#unverified.delete(text);
       if (this.#pins.valueOf(text) === undefined) taken.push(pin);
     }
     return taken;
   }
 
-  #noteGiven({ pins, generation }: BlockReads): void {
+  #noteUnverified({ pins, generation }: BlockReads): void {
     // What was read for another copy says nothing about the anchor of this one.
     if (generation !== this.#generation) return;
-    for (const [text, pin] of pins) if (pin.key.kind !== 'code') this.#given.set(text, pin);
+    for (const [text, pin] of pins) if (pin.key.kind !== 'code') this.#unverified.set(text, pin);
   }
 
   written(pins: readonly Pin[]): void {
@@ -159,7 +159,7 @@ export class PinnedState {
       this.#generation++;
       this.#followed = new SingleFlight();
       this.#requested = new SingleFlight();
-      this.#given.clear();
+      this.#unverified.clear();
       this.#base = undefined;
     });
   }
@@ -176,17 +176,17 @@ export class PinnedState {
   }
 
   /** Finds out what nothing here knows as of block `number`. */
-  async #learn(
+  async #fetch(
     keys: readonly StateKey[],
     number: number,
-    keep: (pins: readonly Pin[], learnt: readonly UpstreamValue[]) => void,
+    keep: (pins: readonly Pin[], fetched: readonly UpstreamValue[]) => void,
     reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
     const at = this.#base ?? (await this.#marks()).head;
     const later = await this.#modules.store.loadState(keys, at.number, at);
     const untouched = keys.filter((_, index) => later[index] === undefined);
-    const [learnt, older] = await Promise.all([
+    const [fetched, older] = await Promise.all([
       Promise.all(this.#read(untouched, at, reading)),
       Promise.all(
         keys.map(async (key, index) =>
@@ -196,10 +196,10 @@ export class PinnedState {
     ]);
     if (generation !== this.#generation) throw new StateUnavailableError(REANCHORED);
     keep(
-      untouched.flatMap((key, index) => toPins(key, learnt[index])),
-      learnt,
+      untouched.flatMap((key, index) => toPins(key, fetched[index])),
+      fetched,
     );
-    const read = learnt.values();
+    const read = fetched.values();
     return older.map((value) => value ?? read.next().value?.value);
   }
 
@@ -301,18 +301,18 @@ export class BlockReads {
     this.#trace = trace;
   }
 
-  add(pins: readonly Pin[], learnt: readonly UpstreamValue[]): void {
+  add(pins: readonly Pin[], fetched: readonly UpstreamValue[]): void {
     for (const pin of pins) this.pins.set(keyText(pin.key), pin);
-    for (const { upstream } of learnt) if (upstream !== undefined) this.sources.add(upstream);
+    for (const { upstream } of fetched) if (upstream !== undefined) this.sources.add(upstream);
   }
 
   /** Values that a trace of the whole block tells. */
   async trace(keys: readonly StateKey[]): Promise<Values> {
     const found = (await this.#trace?.(keys)) ?? [];
-    this.usedTrace ||= found.some((learnt) => learnt !== undefined);
+    this.usedTrace ||= found.some((fetched) => fetched !== undefined);
     this.add(
       keys.flatMap((key, index) => toPins(key, found[index])),
-      found.filter((learnt) => learnt !== undefined),
+      found.filter((fetched) => fetched !== undefined),
     );
     return keys.map((_, index) => found[index]?.value);
   }
@@ -332,9 +332,9 @@ async function fill(
   return filled;
 }
 
-function toPins(key: StateKey, learnt: UpstreamValue | undefined): Pin[] {
-  if (learnt?.value === undefined) return [];
-  const pin: Pin = { key, value: learnt.value };
-  const { code } = learnt;
+function toPins(key: StateKey, fetched: UpstreamValue | undefined): Pin[] {
+  if (fetched?.value === undefined) return [];
+  const pin: Pin = { key, value: fetched.value };
+  const { code } = fetched;
   return code === undefined ? [pin] : [pin, { key: { kind: 'code', hash: code.hash }, value: code.bytes }];
 }

@@ -43,9 +43,9 @@ export function readPrestate(
   upstream: string,
 ): ReadonlyMap<string, UpstreamValue> {
   const found = new Map<string, UpstreamValue>();
-  const add = (key: StateKey, learnt: UpstreamValue): void => {
+  const add = (key: StateKey, fetched: UpstreamValue): void => {
     const text = keyText(key);
-    if (!found.has(text)) found.set(text, learnt);
+    if (!found.has(text)) found.set(text, fetched);
   };
   try {
     for (const accounts of transactions) {
@@ -65,7 +65,7 @@ function readAccount(
   name: Hex,
   state: JsonObject,
   upstream: string,
-  add: (key: StateKey, learnt: UpstreamValue) => void,
+  add: (key: StateKey, fetched: UpstreamValue) => void,
 ): void {
   const address = fromHex(name);
   const { nonce, balance, code, storage } = state;

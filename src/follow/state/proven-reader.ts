@@ -9,7 +9,7 @@ import type { ChainSource, ReadOptions, UpstreamAnswer } from '../../source/inte
 import { headerAt } from '../../store/canonical-header.ts';
 import type { Store } from '../../store/interface.ts';
 import { askUntilValid } from '../blocks/ask-until-valid.ts';
-import { type StateReader, toLearnt, type UpstreamValue } from './reader.ts';
+import { type StateReader, toUpstreamValue, type UpstreamValue } from './reader.ts';
 
 export interface ProvenReaderModules {
   readonly source: Pick<ChainSource, 'state' | 'proof' | 'report'>;
@@ -35,12 +35,12 @@ export function provenReader(modules: ProvenReaderModules): StateReader {
       modules.source.state(others, at.hash, options),
       ...[...groups].map((group) => proveAccount(modules, group, place)),
     ]);
-    const learnt = new Map(proven.flatMap((values) => [...values]));
+    const fetched = new Map(proven.flatMap((values) => [...values]));
     for (const [index, read] of reads.entries()) {
       const key = others[index];
-      if (key !== undefined) learnt.set(keyText(key), toLearnt(read));
+      if (key !== undefined) fetched.set(keyText(key), toUpstreamValue(read));
     }
-    return keys.map((key) => learnt.get(keyText(key)) ?? { value: undefined, upstream: undefined });
+    return keys.map((key) => fetched.get(keyText(key)) ?? { value: undefined, upstream: undefined });
   };
 }
 
@@ -58,7 +58,7 @@ async function proveAccount(
     ask: () => source.proof(address, slots, place.hash, place.options),
     read: async ({ value, upstream }) => {
       const [account, ...values] = checkProof(place.stateRoot, address, slots, value);
-      const learnt = new Map<string, UpstreamValue>(
+      const fetched = new Map<string, UpstreamValue>(
         slots.map((slot, index) => [
           keyText({ kind: 'slot', address, slot }),
           { value: values[index], upstream },
@@ -66,9 +66,9 @@ async function proveAccount(
       );
       if (keys.some(({ kind }) => kind === 'account')) {
         const code = await provenCode(modules, { address, account }, place);
-        learnt.set(keyText({ kind: 'account', address }), { value: account, upstream, ...code });
+        fetched.set(keyText({ kind: 'account', address }), { value: account, upstream, ...code });
       }
-      return learnt;
+      return fetched;
     },
   });
 }

@@ -20,11 +20,11 @@ export type StateReader = (
 export function plainReader(source: Pick<ChainSource, 'state'>): StateReader {
   return async (keys, at, options) => {
     const reads = await source.state(keys, at.hash, options);
-    return reads.map(toLearnt);
+    return reads.map(toUpstreamValue);
   };
 }
 
 /** What an upstream said, as it would be stored. */
-export function toLearnt(read: StateRead): UpstreamValue {
+export function toUpstreamValue(read: StateRead): UpstreamValue {
   return { ...toStored(read, keccak256), upstream: read.kind === 'unknown' ? undefined : read.upstream };
 }

@@ -20,7 +20,7 @@ const BYTES_PER_PIN = 1_024;
 /** Pins that are written together, about: a transaction holds up the next block. */
 const PINS_AT_ONCE = 1_000;
 
-/** State that was learnt and is not written yet. It is written with a block, or by itself after a while. */
+/** State that was fetched and is not written yet. It is written with a block, or by itself after a while. */
 export class WaitingPins {
   readonly #options: WaitingPinsOptions;
   readonly #modules: WaitingPinsModules;
@@ -42,7 +42,7 @@ export class WaitingPins {
     return this.#weight;
   }
 
-  /** Whether nothing more should be learnt for requests until something is written. */
+  /** Whether nothing more should be fetched for requests until something is written. */
   get isFull(): boolean {
     return this.#weight >= this.#options.maxPins;
   }

@@ -79,7 +79,7 @@ class Witness {
     if (event.kind !== 'banned') return;
     const { upstream, item, what } = event;
     this.#lie = `${upstream} about ${item}: ${what}`;
-    this.#logger.warn({ upstream, item, what }, 'an upstream said what is not so');
+    this.#logger.warn({ upstream, item, what }, 'an upstream gave a false answer');
   };
 
   testify(error: unknown): unknown {

@@ -8,7 +8,7 @@ import {
   parseQuantity,
   toQuantity,
 } from '../../primitives/parse.ts';
-import type { Head } from '../../source/interface.ts';
+import type { UpstreamHead } from '../../source/interface.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
 import { readHead, readObjects, shaped } from '../../source/reads/shape.ts';
 import { failedWith, isTheirs, type Section, wordsOf } from './report.ts';
@@ -17,7 +17,7 @@ export interface ReadContext {
   readonly upstream: Upstream;
   readonly section: Section;
   readonly executor: NativeExecutor | undefined;
-  readonly head: Head;
+  readonly head: UpstreamHead;
   readonly verifyState: boolean;
   readonly signal: AbortSignal;
 }
@@ -44,7 +44,7 @@ export async function checkReads(context: ReadContext): Promise<void> {
 }
 
 /** The fullest of the last blocks. */
-async function chooseSample({ upstream, head, signal }: ReadContext): Promise<Head> {
+async function chooseSample({ upstream, head, signal }: ReadContext): Promise<UpstreamHead> {
   const lowest = Math.max(0, head.number - SAMPLE + 1);
   const numbers = Array.from({ length: head.number - lowest + 1 }, (_, index) => lowest + index);
   const found = await headersAt(upstream, numbers, signal);
@@ -59,7 +59,7 @@ interface SampleBlock {
 
 async function checkBlock(
   { upstream, section, executor, signal }: ReadContext,
-  { number, hash }: Head,
+  { number, hash }: UpstreamHead,
 ): Promise<SampleBlock> {
   const json = await upstream.request('eth_getBlockByHash', [hash, true], signal);
   const block = shaped(upstream, () => parseObject(json, 'block'));
@@ -81,7 +81,7 @@ const LIAR = 'do not use this server: it gives what the chain does not say';
 
 async function checkReceipts(
   { upstream, section, signal }: ReadContext,
-  { number, hash }: Head,
+  { number, hash }: UpstreamHead,
   executor: NativeExecutor,
   rlp: Uint8Array,
 ): Promise<void> {
@@ -103,7 +103,7 @@ async function checkReceipts(
 }
 
 /** EIP-1898: state of one block and no other, however the server moves meanwhile. */
-async function checkState({ upstream, section, signal }: ReadContext, { hash }: Head): Promise<void> {
+async function checkState({ upstream, section, signal }: ReadContext, { hash }: UpstreamHead): Promise<void> {
   const at = { blockHash: hash };
   await section.attempt(
     'state by block hash',
@@ -157,7 +157,7 @@ async function checkDepth({ upstream, section, head, signal }: ReadContext): Pro
 
 async function checkProofs(
   { upstream, section, verifyState, signal }: ReadContext,
-  { hash }: Head,
+  { hash }: UpstreamHead,
   stateRoot: Hex,
 ): Promise<void> {
   try {
@@ -181,7 +181,7 @@ async function checkProofs(
   }
 }
 
-async function checkTrace({ upstream, section, signal }: ReadContext, { hash }: Head): Promise<void> {
+async function checkTrace({ upstream, section, signal }: ReadContext, { hash }: UpstreamHead): Promise<void> {
   try {
     await upstream.request('debug_traceBlockByHash', [hash, { tracer: 'prestateTracer' }], signal);
     section.ok('prestate tracer', 'offered: state that a block needs comes in one answer');
@@ -206,7 +206,7 @@ export async function headersAt(
   upstream: Upstream,
   numbers: readonly number[],
   signal: AbortSignal,
-): Promise<readonly { readonly head: Head; readonly transactions: number }[]> {
+): Promise<readonly { readonly head: UpstreamHead; readonly transactions: number }[]> {
   const blocks = await Promise.all(
     numbers.map((number) => upstream.request('eth_getBlockByNumber', [toQuantity(number), false], signal)),
   );

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NativeExecutor } from '../../executor/native-executor.ts';
 import { parseUint64 } from '../../primitives/parse.ts';
-import type { Head } from '../../source/interface.ts';
+import type { UpstreamHead } from '../../source/interface.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
 import { readHead, shaped } from '../../source/reads/shape.ts';
 import { checkReads } from './reads.ts';
@@ -22,7 +22,7 @@ export interface UpstreamContext {
   readonly signal: AbortSignal;
 }
 
-export interface HeadFacts extends Head {
+export interface HeadFacts extends UpstreamHead {
   readonly timestamp: number;
 }
 

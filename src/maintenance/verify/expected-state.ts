@@ -40,7 +40,7 @@ export class ExpectedState {
       ...diff.slots.map(([address, slot]) => ({ kind: 'slot', address, slot }) as const),
       ...diff.wiped.flatMap((address) => this.#slotsOf(address)),
     ];
-    await this.#learn(store, keys);
+    await this.#load(store, keys);
     if (number > 0 && !this.#matches(keys, await store.loadState(keys, number - 1))) return false;
     for (const address of diff.wiped) {
       this.#slots.delete(toHex(address));
@@ -91,7 +91,7 @@ export class ExpectedState {
   }
 
   /** Finds out what keys were before any block changed them. */
-  async #learn(store: Pick<Store, 'loadState'>, keys: readonly StateKey[]): Promise<void> {
+  async #load(store: Pick<Store, 'loadState'>, keys: readonly StateKey[]): Promise<void> {
     if (this.#base === undefined) return;
     const fresh = keys.filter((key) => this.#known(key) === undefined);
     const values = await store.loadState(fresh, this.#base);

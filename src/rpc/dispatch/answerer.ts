@@ -19,8 +19,6 @@ export interface AnswererModules {
   readonly onRefused?: (reason: Refusal) => void;
 }
 
-export type Answer = RpcResponse;
-
 /** What a listener's fronts share: the limit on work under way, and that the listener is closing. */
 export class Answerer {
   readonly #options: AnswererOptions;
@@ -43,7 +41,7 @@ export class Answerer {
   }
 
   /** Answers a body; `undefined` when there is nothing to say but to cut the connection. Never rejects. */
-  answer(body: Buffer, caller: Caller): Awaitable<Answer | undefined> {
+  answer(body: Buffer, caller: Caller): Awaitable<RpcResponse | undefined> {
     if (this.#inFlight >= this.#options.maxInFlight) {
       this.#modules.onRefused?.('in_flight');
       const error = toRpcError(new MethodError({ code: 'OVERLOADED' }));
@@ -53,7 +51,7 @@ export class Answerer {
     return answer instanceof Promise ? this.#counted(answer) : answer;
   }
 
-  async #counted(answer: Promise<Answer>): Promise<Answer | undefined> {
+  async #counted(answer: Promise<RpcResponse>): Promise<RpcResponse | undefined> {
     this.#inFlight++;
     try {
       return await answer;

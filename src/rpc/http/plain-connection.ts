@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { writeBytes } from '../../primitives/owned-bytes.ts';
-import type { Answer, Answerer } from '../dispatch/answerer.ts';
+import type { Answerer } from '../dispatch/answerer.ts';
+import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { byteLength } from '../dispatch/framing.ts';
 import type { Caller } from '../dispatch/task.ts';
 import { type AccessPolicy, HostMemory } from '../limits/access.ts';
@@ -211,7 +212,7 @@ export class PlainConnection implements Caller, Holder {
     if (length > 0 && length >= this.#needed) this.#serveArrived();
   }
 
-  #send(answer: Answer | undefined): void {
+  #send(answer: RpcResponse | undefined): void {
     const socket = this.socket;
     if (!socket.writable) return;
     if (answer === undefined) {

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { writeBytes } from '../../primitives/owned-bytes.ts';
 import type { Refusal } from '../../telemetry/refusal-counter.ts';
-import { type Answer, Answerer, type AnswererModules } from '../dispatch/answerer.ts';
+import { Answerer, type AnswererModules } from '../dispatch/answerer.ts';
 import { AT_LEAST_HEADER } from '../dispatch/at-least.ts';
+import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { type RpcError, RpcFailure, toRpcError } from '../dispatch/error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from '../dispatch/framing.ts';
 import type { Caller } from '../dispatch/task.ts';
@@ -235,7 +236,7 @@ class HttpEndpoint {
       client: connection.client,
     };
     const answer = this.#answerer.answer(body, caller);
-    const respond = (ready: Answer | undefined): void => {
+    const respond = (ready: RpcResponse | undefined): void => {
       this.#respond(response, ready);
       connection.hasWritten();
     };
@@ -243,7 +244,7 @@ class HttpEndpoint {
     else respond(answer);
   }
 
-  #respond(response: ServerResponse, answer: Answer | undefined): void {
+  #respond(response: ServerResponse, answer: RpcResponse | undefined): void {
     if (answer === undefined) {
       response.destroy();
       return;

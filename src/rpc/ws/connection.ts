@@ -4,7 +4,8 @@ import { writeBytes } from '../../primitives/owned-bytes.ts';
 import type { CloseReason, Sink } from '../../subscriptions/interface.ts';
 import type { StreamMetrics } from '../../subscriptions/metrics.ts';
 import { Session, SessionRequest, type Subscriber } from '../../subscriptions/session.ts';
-import type { Answer, Answerer } from '../dispatch/answerer.ts';
+import type { Answerer } from '../dispatch/answerer.ts';
+import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { byteLength } from '../dispatch/framing.ts';
 import type { ClientMemory, CutReason, HeldBytes, Holder } from '../limits/client-memory.ts';
 import { addressOf } from '../limits/connection.ts';
@@ -248,7 +249,7 @@ export class WsConnection implements Sink, Holder {
     });
   }
 
-  #answer(request: SessionRequest, answer: Answer | undefined): void {
+  #answer(request: SessionRequest, answer: RpcResponse | undefined): void {
     if (this.#isClosing) return;
     if (answer === undefined) {
       this.#ws.terminate();

@@ -1,6 +1,6 @@
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
-import type { Head, HeadEvent } from '../interface.ts';
+import type { HeadEvent, UpstreamHead } from '../interface.ts';
 import { Bans } from '../pool/ban.ts';
 import { type Circumstances, type Exclusion, Moment } from './leader-moment.ts';
 import { type NamedHead, NamedHeads, type Standing } from './named-heads.ts';
@@ -237,7 +237,7 @@ export class Leader {
   }
 
   /** Where the leader's own head leads. */
-  #ownTarget({ upstream }: NamedHead, head: Head, moment: Moment): Target | undefined {
+  #ownTarget({ upstream }: NamedHead, head: UpstreamHead, moment: Moment): Target | undefined {
     const target = { ...head, upstream };
     if (head.number >= this.#ours.number) return { head: target, mode: 'follow' };
     const others = this.#heads.all.filter(

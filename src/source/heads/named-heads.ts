@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
-import type { Head } from '../interface.ts';
+import type { UpstreamHead } from '../interface.ts';
 
 /** Heads whose parents are remembered; upstreams are never this far apart and still of use. */
 const LINKS = 1_024;
@@ -13,7 +13,7 @@ const CLIMB = 1_024;
 /** What an upstream named, and what came of it. Times are those of the clock of whoever tells. */
 export interface NamedHead {
   readonly upstream: string;
-  head: Head | undefined;
+  head: UpstreamHead | undefined;
   /** When it first named its head. */
   headAt: number;
   /** When it last named one that is not above the one before. */
@@ -44,7 +44,7 @@ export type Standing = 'holds' | 'under' | 'apart' | 'unknown';
 /** What every upstream named last, and how those heads hang together. */
 export class NamedHeads {
   readonly all: readonly NamedHead[];
-  readonly #links = new LRUCache<Hex, Head>({ max: LINKS });
+  readonly #links = new LRUCache<Hex, UpstreamHead>({ max: LINKS });
 
   constructor(upstreams: readonly string[]) {
     this.all = upstreams.map((upstream) => ({
@@ -66,7 +66,7 @@ export class NamedHeads {
   }
 
   /** Takes a head; false when it is the one named before. */
-  take(upstream: string, head: Head, now: number): boolean {
+  take(upstream: string, head: UpstreamHead, now: number): boolean {
     const named = this.of(upstream);
     named.lostAt = undefined;
     // By its number too: one that was named under a false number is another, and must not hide the true one.
@@ -95,7 +95,7 @@ export class NamedHeads {
     for (let steps = 0; at !== undefined && steps < STEPS; steps++) {
       if (at.number === ours.number) return at.hash === ours.hash ? 'holds' : 'apart';
       if (at.number === ours.number + 1) return at.parentHash === ours.hash ? 'holds' : 'apart';
-      const below: Head | undefined = this.#links.get(at.parentHash);
+      const below: UpstreamHead | undefined = this.#links.get(at.parentHash);
       // A head that is not one above its parent is not to be reasoned about.
       at = below?.number === at.number - 1 ? below : undefined;
     }

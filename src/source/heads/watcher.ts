@@ -1,6 +1,6 @@
 import { backOffMs, type Clock, sleep, systemClock } from '../clock.ts';
 import { SourceError } from '../errors.ts';
-import type { Head, HeadListener } from '../interface.ts';
+import type { HeadListener, UpstreamHead } from '../interface.ts';
 import type { Observe, SourceEvent } from '../pool/events.ts';
 import type { WatchOptions } from '../pool/options.ts';
 import type { Upstream } from '../pool/upstream.ts';
@@ -10,7 +10,7 @@ import { readHead, shaped } from '../reads/shape.ts';
 
 const SUBSCRIBE = 'eth_subscribe';
 
-type Take = (head: Head) => void;
+type Take = (head: UpstreamHead) => void;
 
 /** Follows the heads of all upstreams: announced where an upstream can, asked for where it cannot or falls silent. */
 export class HeadWatcher {
@@ -35,7 +35,7 @@ export class HeadWatcher {
 
   async #watch(upstream: Upstream, listener: HeadListener, signal: AbortSignal): Promise<void> {
     let failures = 0;
-    let last: Head | undefined;
+    let last: UpstreamHead | undefined;
     const taken: Take = (head) => {
       failures = 0;
       const isNew = head.hash !== last?.hash;

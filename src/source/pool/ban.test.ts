@@ -58,7 +58,7 @@ describe('a lie', () => {
     expect(await answer).toMatchObject({ type: { code: 'noUpstream', upstream: names[0] } });
     expect(await rejection(pool.request('echo', [1]))).toMatchObject({
       type: { code: 'noUpstream' },
-      message: 'every upstream is kept out for lying',
+      message: 'every upstream is banned for lying',
     });
   });
 });

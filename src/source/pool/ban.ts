@@ -4,7 +4,7 @@ export interface BanOptions {
   readonly maxMs: number;
 }
 
-/** Who lied, how often, and until when they are kept out. After that they are asked again: all they say is checked. */
+/** Who lied, how often, and until when they are banned. After that they are asked again: all they say is checked. */
 export class Bans {
   readonly #options: BanOptions;
   readonly #liars = new Map<string, { lies: number; until: number; ms: number }>();
@@ -18,7 +18,7 @@ export class Bans {
     const before = this.#liars.get(upstream);
     const lies = this.lies(upstream) + 1;
     const left = this.outFor(upstream, now);
-    // Said before it was kept out and found out after: many answers of one batch are not many offences.
+    // Said before it was banned and found out after: many answers of one batch are not many offences.
     if (before !== undefined && left > 0) {
       this.#liars.set(upstream, { ...before, lies });
       return left;

@@ -24,7 +24,7 @@ interface Wanted {
 /** Above this share of errors, a preferred upstream is not preferred. */
 const UNWELL = 0.5;
 
-/** The upstreams of a pool, how well each does, and who is kept out. */
+/** The upstreams of a pool, how well each does, and who is banned. */
 export class Members {
   readonly all: readonly Member[];
   readonly #clock: Clock;

@@ -40,7 +40,7 @@ export interface PoolModules {
   readonly observe?: Observe;
 }
 
-/** Several upstreams as one: the best is asked, a late one hedged, a failing one passed over, a liar kept out. */
+/** Several upstreams as one: the best is asked, a late one hedged, a failing one passed over, a liar banned. */
 export class Upstreams {
   readonly #members: Members;
   readonly #options: PoolOptions;
@@ -100,12 +100,12 @@ export class Upstreams {
     });
   }
 
-  /** Takes note that an upstream said what is not so: it is kept out, longer each time. */
+  /** Takes note that an upstream gave a false answer: it is banned, longer each time. */
   report(upstream: string, lie: Lie): void {
     this.#members.report(upstream, lie);
   }
 
-  /** False while an upstream is kept out for a lie. */
+  /** False while an upstream is banned. */
   trusts(upstream: string): boolean {
     return this.#members.trusts(upstream);
   }
@@ -238,7 +238,7 @@ export class Upstreams {
     const asked = this.#members.all.filter(({ name }) => (question.only ?? name) === name);
     const allowed = asked.filter(({ name }) => this.#members.trusts(name));
     return allowed.length === 0
-      ? new SourceError({ code: 'noUpstream' }, 'every upstream is kept out for lying')
+      ? new SourceError({ code: 'noUpstream' }, 'every upstream is banned for lying')
       : new SourceError({ code: 'unsupported' }, `no upstream offers ${question.needs}`);
   }
 }

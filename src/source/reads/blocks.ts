@@ -3,18 +3,21 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseUint64, toQuantity } from '../../primitives/parse.ts';
 import { mostTelling, SourceError } from '../errors.ts';
-import type { Finality, Head, JsonObject, ReadOptions, UpstreamAnswer } from '../interface.ts';
+import type { Finality, JsonObject, ReadOptions, UpstreamAnswer, UpstreamHead } from '../interface.ts';
 import type { Upstream } from '../pool/upstream.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { present, readBlock, readHead, shaped, WrongBlockError } from './shape.ts';
 
 /** The head as one upstream sees it. */
-export async function headOf(upstream: Upstream, signal?: AbortSignal): Promise<Head> {
+export async function headOf(upstream: Upstream, signal?: AbortSignal): Promise<UpstreamHead> {
   const block = await upstream.request('eth_getBlockByNumber', ['latest', false], signal);
   return shaped(upstream, () => readHead(block));
 }
 
-export function readLatest(pool: Upstreams, options: ReadOptions = {}): Promise<UpstreamAnswer<Head>> {
+export function readLatest(
+  pool: Upstreams,
+  options: ReadOptions = {},
+): Promise<UpstreamAnswer<UpstreamHead>> {
   return pool.ask({ ...options, key: 'head', run: headOf });
 }
 
@@ -24,7 +27,7 @@ const PATIENCE_MS = 1_000;
 export async function readHeads(
   pool: Upstreams,
   { signal }: ReadOptions = {},
-): Promise<readonly UpstreamAnswer<Head>[]> {
+): Promise<readonly UpstreamAnswer<UpstreamHead>[]> {
   const stop = new AbortController();
   const over = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   const answers = pool.upstreams

@@ -2,7 +2,7 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseArray, parseHash, parseObject, parseUint64 } from '../../primitives/parse.ts';
 import { SourceError } from '../errors.ts';
-import type { Head, JsonObject } from '../interface.ts';
+import type { JsonObject, UpstreamHead } from '../interface.ts';
 
 /** Reads a result; one of the wrong shape is the upstream's failure, not a parameter's. */
 export function shaped<T>(upstream: { readonly name: string }, read: () => T): T {
@@ -25,7 +25,7 @@ export function present(upstream: { readonly name: string }, result: unknown, wh
 }
 
 /** Reads the three fields that place a block. */
-export function readHead(value: unknown): Head {
+export function readHead(value: unknown): UpstreamHead {
   const { number, hash, parentHash } = parseObject(value, 'block');
   return {
     number: readNumber(number),

@@ -57,7 +57,7 @@ class MemoryStore implements Store {
   }
 
   async append(outcomes: readonly Outcome[], options: AppendOptions = {}): Promise<void> {
-    if (options.reanchor) return this.#beginAnew(outcomes, options);
+    if (options.reanchor) return this.#reanchor(outcomes, options);
     if (options.onto !== undefined) this.#checkRevert(options.onto);
     const onto = options.onto ?? Number.POSITIVE_INFINITY;
     const kept = this.#chain.filter(({ number }) => number <= onto);
@@ -241,7 +241,7 @@ class MemoryStore implements Store {
   async close(): Promise<void> {}
 
   /** As an append to an empty store that keeps its texts; nothing changes when that is refused. */
-  async #beginAnew(outcomes: readonly Outcome[], options: AppendOptions): Promise<void> {
+  async #reanchor(outcomes: readonly Outcome[], options: AppendOptions): Promise<void> {
     if (this.#lowest < this.#anchor) {
       throw new StoreError('conflict', `history from block ${this.#lowest} on would be lost`);
     }

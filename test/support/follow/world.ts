@@ -11,12 +11,12 @@ import { type Hex, toHex } from '../../../src/primitives/hex.ts';
 import { SourceError, type SourceErrorCode } from '../../../src/source/errors.ts';
 import type {
   Finality,
-  Head,
   HeadEvent,
   HeadListener,
   Lie,
   ReadOptions,
   UpstreamAnswer,
+  UpstreamHead,
   UpstreamStatus,
 } from '../../../src/source/interface.ts';
 import type { Store } from '../../../src/store/interface.ts';
@@ -245,8 +245,9 @@ export class FollowWorld {
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       },
       status: (): readonly UpstreamStatus[] => this.upstreams as never,
-      head: async ({ only = '' }: ReadOptions = {}) => answered<Head>(only, headOf(this.upstream(only).tip)),
-      heads: async () => this.upstreams.map(({ name, tip }) => answered<Head>(name, headOf(tip))),
+      head: async ({ only = '' }: ReadOptions = {}) =>
+        answered<UpstreamHead>(only, headOf(this.upstream(only).tip)),
+      heads: async () => this.upstreams.map(({ name, tip }) => answered<UpstreamHead>(name, headOf(tip))),
       hashAt: async (number: number, { only = '' }: ReadOptions = {}) => {
         this.calls.push(`hash ${number} of ${only}`);
         const found = this.at(this.upstream(only).tip, number);
@@ -268,7 +269,7 @@ function failure(code: SourceErrorCode, upstream: string): SourceError {
 }
 
 /** For tests only: a block as an upstream names it. */
-export function headOf({ number, hash, parentHash }: Outcome): Head {
+export function headOf({ number, hash, parentHash }: Outcome): UpstreamHead {
   return { number, hash, parentHash };
 }
 

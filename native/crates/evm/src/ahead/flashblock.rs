@@ -9,7 +9,8 @@ use alloy_primitives::{Address, B256, Bloom, Bytes, U64, U256};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// One piece of a block that is being built. Fields that are not listed are not needed.
+/// One piece of a block that is being built. Fields that are not listed are not needed. Not op-alloy's type, which wants all of them:
+/// streams leave out hashes and metadata, and reading receipts and balances for nobody takes time.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Flashblock {
     pub payload_id: String,

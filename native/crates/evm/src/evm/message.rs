@@ -27,7 +27,8 @@ pub struct CallRequest {
     pub options: Option<Arc<CallOptions>>,
 }
 
-/// Fields few calls have.
+/// Fields few calls have. Overrides are ours and not alloy's: what is not implemented must be refused, and `alloy_evm::overrides` reads
+/// each account that it overrides.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CallOptions {

@@ -1,68 +1,68 @@
 import { expect, it } from 'vitest';
 import { mostTelling, SourceError, type SourceErrorCode } from '../source/errors.ts';
 import { FinalizedError, TooDeepError } from './errors.ts';
-import { blameFor, Hopelessness, OTHER_FORK, STATE_GONE } from './hopeless.ts';
+import { blameFor, OTHER_FORK, ReanchorReasons, STATE_GONE } from './reanchor-reasons.ts';
 
 const AFTER = 600_000;
 const said = (upstream: string, code: SourceErrorCode): SourceError =>
   new SourceError({ code, upstream }, code);
 
 it('takes the same reason from everybody, for long, and said again', () => {
-  const hopeless = new Hopelessness(AFTER, 2);
+  const reasons = new ReanchorReasons(AFTER, 2);
   const all = new Map([
     ['a', STATE_GONE],
     ['b', STATE_GONE],
   ] as const);
-  hopeless.failed(all, 0);
-  expect(hopeless.verdict(['a', 'b'])).toBeUndefined();
-  hopeless.failed(all, AFTER - 1);
-  expect(hopeless.verdict(['a', 'b'])).toBeUndefined();
-  hopeless.failed(new Map([['a', STATE_GONE]]), AFTER);
-  expect(hopeless.verdict(['a', 'b'])).toBeUndefined();
-  hopeless.failed(all, AFTER);
-  expect(hopeless.verdict(['a', 'b'])).toBe(STATE_GONE);
+  reasons.failed(all, 0);
+  expect(reasons.agreed(['a', 'b'])).toBeUndefined();
+  reasons.failed(all, AFTER - 1);
+  expect(reasons.agreed(['a', 'b'])).toBeUndefined();
+  reasons.failed(new Map([['a', STATE_GONE]]), AFTER);
+  expect(reasons.agreed(['a', 'b'])).toBeUndefined();
+  reasons.failed(all, AFTER);
+  expect(reasons.agreed(['a', 'b'])).toBe(STATE_GONE);
   // Nobody to ask is nobody's word.
-  expect(hopeless.verdict([])).toBeUndefined();
+  expect(reasons.agreed([])).toBeUndefined();
 });
 
 it('begins again with any other reason, with any success, and with whoever was away', () => {
-  const long = (between: (hopeless: Hopelessness) => void): unknown => {
-    const hopeless = new Hopelessness(AFTER, 2);
-    hopeless.failed(new Map([['a', STATE_GONE]]), 0);
-    between(hopeless);
-    hopeless.failed(new Map([['a', STATE_GONE]]), AFTER);
-    return hopeless.verdict(['a']);
+  const long = (between: (reasons: ReanchorReasons) => void): unknown => {
+    const reasons = new ReanchorReasons(AFTER, 2);
+    reasons.failed(new Map([['a', STATE_GONE]]), 0);
+    between(reasons);
+    reasons.failed(new Map([['a', STATE_GONE]]), AFTER);
+    return reasons.agreed(['a']);
   };
   expect(long(() => {})).toBe(STATE_GONE);
-  expect(long((hopeless) => hopeless.clear())).toBeUndefined();
-  expect(long((hopeless) => hopeless.failed(new Map([['a', undefined]]), 1))).toBeUndefined();
-  expect(long((hopeless) => hopeless.failed(new Map([['a', OTHER_FORK]]), 1))).toBeUndefined();
-  expect(long((hopeless) => hopeless.verdict([]))).toBeUndefined();
+  expect(long((reasons) => reasons.clear())).toBeUndefined();
+  expect(long((reasons) => reasons.failed(new Map([['a', undefined]]), 1))).toBeUndefined();
+  expect(long((reasons) => reasons.failed(new Map([['a', OTHER_FORK]]), 1))).toBeUndefined();
+  expect(long((reasons) => reasons.agreed([]))).toBeUndefined();
 });
 
 it('takes different reasons for different things', () => {
-  const hopeless = new Hopelessness(0, 2);
-  hopeless.failed(
+  const reasons = new ReanchorReasons(0, 2);
+  reasons.failed(
     new Map([
       ['a', STATE_GONE],
       ['b', OTHER_FORK],
     ] as const),
     0,
   );
-  expect(hopeless.verdict(['a', 'b'])).toBeUndefined();
-  expect(hopeless.verdict(['a'])).toBe(STATE_GONE);
+  expect(reasons.agreed(['a', 'b'])).toBeUndefined();
+  expect(reasons.agreed(['a'])).toBe(STATE_GONE);
 });
 
 it('does not take the word of one of several for which fork is right', () => {
-  const verdictOf = (upstreams: number, heard: readonly string[]): unknown => {
-    const hopeless = new Hopelessness(0, upstreams);
-    hopeless.failed(new Map(heard.map((name) => [name, OTHER_FORK])), 0);
-    return hopeless.verdict(heard);
+  const agreedOf = (upstreams: number, heard: readonly string[]): unknown => {
+    const reasons = new ReanchorReasons(0, upstreams);
+    reasons.failed(new Map(heard.map((name) => [name, OTHER_FORK])), 0);
+    return reasons.agreed(heard);
   };
-  expect(verdictOf(1, ['a'])).toBe(OTHER_FORK);
-  expect(verdictOf(2, ['a'])).toBeUndefined();
-  expect(verdictOf(3, ['a'])).toBeUndefined();
-  expect(verdictOf(3, ['a', 'c'])).toBe(OTHER_FORK);
+  expect(agreedOf(1, ['a'])).toBe(OTHER_FORK);
+  expect(agreedOf(2, ['a'])).toBeUndefined();
+  expect(agreedOf(3, ['a'])).toBeUndefined();
+  expect(agreedOf(3, ['a', 'c'])).toBe(OTHER_FORK);
 });
 
 it('knows who said what', () => {

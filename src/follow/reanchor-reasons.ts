@@ -4,22 +4,22 @@ import { TooDeepError } from './errors.ts';
 /** Why a copy cannot go on, whatever is tried. */
 export const STATE_GONE = 'no upstream has the state of our head any more';
 export const OTHER_FORK = 'every upstream is on another fork';
-export type HopelessReason = typeof STATE_GONE | typeof OTHER_FORK;
+export type ReanchorReason = typeof STATE_GONE | typeof OTHER_FORK;
 
 interface Record {
-  readonly reason: HopelessReason;
+  readonly reason: ReanchorReason;
   readonly first: number;
   readonly last: number;
 }
 
-/** What each upstream had to do with a failure: a hopeless reason, or anything else. */
-export type Blame = ReadonlyMap<string, HopelessReason | undefined>;
+/** What each upstream had to do with a failure: a reason to re-anchor, or anything else. */
+export type Blame = ReadonlyMap<string, ReanchorReason | undefined>;
 
 /**
- * Counts how long upstreams have given nothing but one hopeless reason. A copy is not thrown away because one of them
+ * Counts how long upstreams have given nothing but one reason to re-anchor. A copy is not thrown away because one of them
  * says so, nor for what may pass.
  */
-export class Hopelessness {
+export class ReanchorReasons {
   readonly #afterMs: number;
   /** Upstreams that there are, whether they can be asked or not. */
   readonly #upstreams: number;
@@ -47,13 +47,13 @@ export class Hopelessness {
   }
 
   /** The reason that all of these upstreams, who can be asked, have given, and given again, for long enough. */
-  verdict(upstreams: readonly string[]): HopelessReason | undefined {
+  agreed(upstreams: readonly string[]): ReanchorReason | undefined {
     // One that cannot be asked now begins again when it can.
     for (const upstream of this.#records.keys())
       if (!upstreams.includes(upstream)) this.#records.delete(upstream);
     const records = upstreams.map((upstream) => this.#records.get(upstream));
     const [first] = records;
-    const isHopeless = records.every(
+    const isAgreed = records.every(
       (record) =>
         record?.reason === first?.reason &&
         record !== undefined &&
@@ -61,7 +61,7 @@ export class Hopelessness {
     );
     // Which fork is the right one is not for one of several to say.
     const isAlone = first?.reason === OTHER_FORK && upstreams.length < Math.min(2, this.#upstreams);
-    return isHopeless && !isAlone ? first?.reason : undefined;
+    return isAgreed && !isAlone ? first?.reason : undefined;
   }
 }
 
@@ -69,7 +69,7 @@ export class Hopelessness {
 export function blameFor(error: unknown, upstream: string): Blame {
   if (error instanceof TooDeepError) return new Map([[upstream, OTHER_FORK]]);
   const failures = error instanceof SourceError ? partsOf(error) : [];
-  const blame = new Map<string, HopelessReason | undefined>([[upstream, undefined]]);
+  const blame = new Map<string, ReanchorReason | undefined>([[upstream, undefined]]);
   for (const { type } of failures) {
     const reason = type.code === 'stateUnavailable' ? STATE_GONE : undefined;
     if (type.upstream !== undefined) blame.set(type.upstream, reason);
