@@ -26,7 +26,7 @@ export interface FollowingOptions extends PruningOptions {
 export interface FollowingModules {
   readonly store: FinalityModules['store'] & PruningModules['store'];
   readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
-  readonly follower: Pick<ChainMover, 'moveTowards'>;
+  readonly mover: Pick<ChainMover, 'moveTowards'>;
   readonly anchoring: Pick<Anchoring, 'reanchor'>;
   readonly publish: PruningModules['publish'];
   readonly observe: PruningModules['observe'];
@@ -99,7 +99,7 @@ export class FollowLoop {
       const news = this.#wake.promise;
       const { target, wakeMs } = await this.#decide(signal);
       try {
-        const isThere = target === undefined || (await this.#modules.follower.moveTowards(target, signal));
+        const isThere = target === undefined || (await this.#modules.mover.moveTowards(target, signal));
         failures = 0;
         this.#reanchorReasons.clear();
         this.#trouble = await this.#otherChain();

@@ -23,7 +23,7 @@ async function begin(marks: { readonly safe?: number; readonly finalized?: numbe
   const marked = Object.entries(marks).map(([name, number]) => [name, refOf(at(number))] as const);
   await world.store.mark(Object.fromEntries(marked));
   const go = async (target: Target): Promise<void> => {
-    while (!(await world.follower.moveTowards(target, signal)));
+    while (!(await world.mover.moveTowards(target, signal)));
   };
   return { world, main, at, go, a, b };
 }
@@ -155,7 +155,7 @@ it('asks for traces again, some time after one was wrong', async () => {
   const modules = world.modules();
   const address = (at: number) => ({ kind: 'account', address: new Uint8Array(20).fill(at) }) as const;
   const account = { nonce: '0x0', balance: '0x0', code: '0x', storage: {} };
-  const follower = new ChainMover(
+  const mover = new ChainMover(
     { undoWindow: 16, catchUpBlocks: 4, verifyState: false },
     {
       ...modules,
@@ -181,8 +181,7 @@ it('asks for traces again, some time after one was wrong', async () => {
       } as never,
     },
   );
-  const attempt = (): Promise<unknown> =>
-    follower.moveTowards(targetOf(tip, 'follow'), signal).catch(() => {});
+  const attempt = (): Promise<unknown> => mover.moveTowards(targetOf(tip, 'follow'), signal).catch(() => {});
   await attempt();
   await attempt();
   expect(asked).toBe(1);

@@ -100,23 +100,23 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const first = (await store.marks())?.head;
     if (first === undefined) throw new Error('the store holds no block');
     observe({ kind: 'moved', head: first });
-    const follower = new ChainMover(options, { ...parts, prove });
-    const following = new FollowLoop(followOptions, { ...parts, follower, anchoring }, first);
+    const mover = new ChainMover(options, { ...parts, prove });
+    const loop = new FollowLoop(followOptions, { ...parts, mover, anchoring }, first);
     let running: Promise<unknown> | undefined;
     return {
       executor,
       load,
       async condition() {
         const head = (await store.marks())?.head;
-        const lag = Math.max(0, (following.target?.number ?? 0) - (head?.number ?? 0));
+        const lag = Math.max(0, (loop.target?.number ?? 0) - (head?.number ?? 0));
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         const { outage, confirmedAgeMs } = telemetry;
-        const { trouble, leader } = following;
+        const { trouble, leader } = loop;
         const seen = { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs: age };
         return { head, lag, leader, ...readinessOf(options, { ...seen, upstreams: source.status() }) };
       },
       start() {
-        running = Promise.all([following.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
+        running = Promise.all([loop.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
           modules.onFailure,
         );
       },

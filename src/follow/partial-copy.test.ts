@@ -38,7 +38,7 @@ beforeAll(async () => {
 interface Copy {
   readonly store: Store;
   readonly state: PinnedState;
-  readonly follower: ChainMover;
+  readonly mover: ChainMover;
   /** Keys in the order in which they were read from upstream. */
   readonly reads: string[];
 }
@@ -76,7 +76,7 @@ async function beginAt(anchor: number): Promise<Copy> {
     byHash: async (hash: string) =>
       toRead(outcomes.find((outcome) => outcome.hash === hash) ?? outcomeAt(-1)),
   };
-  const follower = new ChainMover(
+  const mover = new ChainMover(
     { undoWindow: 256, catchUpBlocks: 4, verifyState: true },
     {
       store,
@@ -89,7 +89,7 @@ async function beginAt(anchor: number): Promise<Copy> {
       observe: () => {},
     },
   );
-  return { store, state, follower, reads };
+  return { store, state, mover, reads };
 }
 
 function outcomeAt(number: number): Outcome {
@@ -98,10 +98,10 @@ function outcomeAt(number: number): Outcome {
   return outcome;
 }
 
-async function moveTo(follower: ChainMover, { number, hash, parentHash }: Outcome): Promise<void> {
+async function moveTo(mover: ChainMover, { number, hash, parentHash }: Outcome): Promise<void> {
   const target = { head: { number, hash, parentHash, upstream: 'whole chain' }, mode: 'follow' } as const;
   const { signal } = new AbortController();
-  while (!(await follower.moveTowards(target, signal)));
+  while (!(await mover.moveTowards(target, signal)));
 }
 
 function toRead({ number, hash, parentHash, block }: Outcome): ReadBlock {
@@ -122,7 +122,7 @@ describe(`a partial copy (TEST_SEED=${seed})`, () => {
         block,
         fc.array(fc.tuple(block, fc.nat()), { maxLength: 60 }),
         async (anchor, probes) => {
-          const { store, state, follower, reads } = await beginAt(anchor);
+          const { store, state, mover, reads } = await beginAt(anchor);
           const truth = loadFrom(outcomes);
           const check = async (number: number, asked: readonly StateKey[]): Promise<void> => {
             const found = await state.load(asked, number, refOf(outcomeAt(number)));
@@ -131,12 +131,12 @@ describe(`a partial copy (TEST_SEED=${seed})`, () => {
           // Requests come while the copy grows, for blocks that it has by then.
           for (const [number, index] of probes) {
             const target = outcomeAt(Math.max(anchor, number));
-            await moveTo(follower, target);
+            await moveTo(mover, target);
             const head = (await store.marks())?.head.number ?? anchor;
             const key = keys[index % keys.length];
             if (key !== undefined) await check(anchor + (index % (head - anchor + 1)), [key]);
           }
-          await moveTo(follower, outcomeAt(HEAD));
+          await moveTo(mover, outcomeAt(HEAD));
           for (let number = anchor; number <= HEAD; number += 5) await check(number, keys);
           await check(HEAD, keys);
           await state.flush();

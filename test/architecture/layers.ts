@@ -124,11 +124,22 @@ export function findSuiteViolations(files: SourceFiles): readonly Violation[] {
 
 /** Import cycles between files, each reported once as a path. */
 export function findCycles(files: SourceFiles): readonly Violation[] {
+  return cyclesOf(files.keys(), (path) =>
+    importsOf(path, files.get(path) ?? '')
+      .filter(({ from, internal }) => internal && files.has(from))
+      .map(({ from }) => from),
+  );
+}
+
+/** Cycles of a graph of files, each reported once as a path. */
+export function cyclesOf(
+  paths: Iterable<string>,
+  targetsOf: (path: string) => readonly string[],
+): readonly Violation[] {
   const cycles: Violation[] = [];
   const done = new Set<string>();
   const trail: string[] = [];
-
-  function visit(path: string): void {
+  const visit = (path: string): void => {
     if (done.has(path)) return;
     const start = trail.indexOf(path);
     if (start >= 0) {
@@ -136,14 +147,11 @@ export function findCycles(files: SourceFiles): readonly Violation[] {
       return;
     }
     trail.push(path);
-    for (const { from, internal } of importsOf(path, files.get(path) ?? '')) {
-      if (internal && files.has(from)) visit(from);
-    }
+    for (const target of targetsOf(path)) visit(target);
     trail.pop();
     done.add(path);
-  }
-
-  for (const path of files.keys()) visit(path);
+  };
+  for (const path of paths) visit(path);
   return cycles;
 }
 

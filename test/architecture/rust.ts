@@ -1,4 +1,4 @@
-import type { SourceFiles, Violation } from './layers.ts';
+import { cyclesOf, type SourceFiles, type Violation } from './layers.ts';
 import { CRATE, MODULES } from './table.ts';
 
 /** The module of a file of the core: the first folder, or the file itself; undefined for `lib.rs`, which only lists them. */
@@ -66,23 +66,10 @@ export function findRustCycles(files: SourceFiles): readonly Violation[] {
       }
       return [];
     });
-  const cycles: Violation[] = [];
-  const done = new Set<string>();
-  const trail: string[] = [];
-  const visit = (path: string): void => {
-    if (done.has(path)) return;
-    const start = trail.indexOf(path);
-    if (start >= 0) {
-      cycles.push([...trail.slice(start), path].join(' → '));
-      return;
-    }
-    trail.push(path);
-    for (const target of targets(path)) visit(target);
-    trail.pop();
-    done.add(path);
-  };
-  for (const path of byModule.values()) if (!path.endsWith('_tests.rs')) visit(path);
-  return cycles;
+  return cyclesOf(
+    [...byModule.values()].filter((path) => !path.endsWith('_tests.rs')),
+    targets,
+  );
 }
 
 function keyOf(path: string): string {

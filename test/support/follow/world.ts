@@ -63,7 +63,7 @@ export class FollowWorld {
   readonly abort = new AbortController();
   /** Blocks that do not verify. */
   readonly invalid = new Set<Hex>();
-  readonly follower: ChainMover;
+  readonly mover: ChainMover;
   following: FollowLoop | undefined;
   #running: Promise<void> | undefined;
   readonly #blocks = new Map<Hex, Outcome>();
@@ -85,7 +85,7 @@ export class FollowWorld {
       finality: { safe: undefined, finalized: undefined },
       withheld: new Set<Hex>(),
     }));
-    this.follower = new ChainMover(
+    this.mover = new ChainMover(
       { undoWindow: UNDO_WINDOW, catchUpBlocks: 4, verifyState: true },
       { ...this.modules(), prove: async () => [] },
     );
@@ -122,7 +122,7 @@ export class FollowWorld {
   /** Begins a copy at block `anchor` of a chain and follows. */
   async follow(anchor: Outcome): Promise<void> {
     await this.store.append([anchor], { partial: true });
-    const modules = { ...this.modules(), follower: this.follower, clock: this.clock };
+    const modules = { ...this.modules(), mover: this.mover, clock: this.clock };
     const anchoring = new Anchoring({ ...this.options, anchor: 'latest' }, modules);
     this.following = new FollowLoop(this.options, { ...modules, anchoring }, refOf(anchor));
     this.#running = this.following.run(this.abort.signal);

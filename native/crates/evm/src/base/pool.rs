@@ -1,9 +1,10 @@
 //! Threads for what is too long for a thread that others wait for.
 
 use crate::base::error::Error;
+use crate::base::locks::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -50,7 +51,7 @@ impl Pool {
 
 fn work(inbox: &Mutex<Receiver<Job>>, waiting: &AtomicUsize) {
     loop {
-        let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let next = lock(inbox).recv();
         let Ok(job) = next else { return };
         // A job answers for its own panics; this keeps the thread.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));

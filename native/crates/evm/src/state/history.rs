@@ -3,13 +3,13 @@
 //! each other's values for ever.
 
 use crate::base::error::Error;
-use crate::base::locks::write;
+use crate::base::locks::{lock, write};
 use crate::state::loaded::Loaded;
 use alloy_primitives::B256;
 use alloy_primitives::map::B256Map;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// What one value takes, its key and the free room of its map included: a map that has just grown is half empty.
 const ACCOUNT_BYTES: usize = 256;
@@ -141,7 +141,7 @@ impl History {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 }
 
