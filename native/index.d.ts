@@ -91,12 +91,16 @@ export interface NativeSizes {
 /** A chain in memory, shared by the threads of the process that attach to it. */
 export declare class NativeChain {
   private constructor();
-  /** By preset name, or from the `config` object of a genesis file. */
+  /** From the `config` object of a genesis file. */
   static create(spec: string, options: NativeOptions): NativeChain;
   static attach(id: number): NativeChain;
   readonly id: number;
   /** Decimal. */
   readonly chainId: string;
+  /** Forks of the chain whose rules are not known, in words. */
+  readonly unknownForks: string[];
+  /** Throws `unknown-fork` for the header (RLP) of a block whose rules are not known. */
+  expectKnown(header: Uint8Array): void;
   startAtGenesis(genesis: string): Buffer;
   open(header: Uint8Array): void;
   apply(header: Uint8Array, diff: Uint8Array): void;
@@ -248,8 +252,6 @@ export interface Native {
    * with `invalid-proof`.
    */
   checkProof(stateRoot: string, address: string, slots: string[], proof: string): Buffer[];
-  /** The preset with the rules of a chain id (decimal), if one is known. */
-  presetOf(chainId: string): string | undefined;
   nativeMemory(): NativeMemory;
   /** Has the C library give memory back to the system that it keeps for what comes next. Takes milliseconds. */
   trimMemory(): void;

@@ -3,11 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { renderOptionsPage } from '../src/config/render.ts';
 import { renderMethodDocs } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
+import { renderChainsPage } from '../src/rules/describe.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
 import { renderModules, renderRooms } from '../test/architecture/render.ts';
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
+  { path: 'docs/chains.md', render: renderChainsPage },
   {
     path: 'docs/methods.md',
     render: () => renderMethodDocs(createMethods('', SUBSCRIPTION_METHODS).values()),

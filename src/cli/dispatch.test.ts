@@ -7,6 +7,7 @@ const idle: CommandLoaders = {
   backfill: async () => ({ run: async () => {} }),
   verify: async () => ({ run: async () => {} }),
   doctor: async () => ({ run: async () => {} }),
+  chains: async () => ({ run: async () => {} }),
   dev: async () => ({ run: async () => {} }),
 };
 

@@ -40,6 +40,7 @@ const exitCode = await dispatch({
     backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
     doctor: () => import('./commands/doctor.ts'),
+    chains: () => import('./commands/chains.ts'),
     dev: () => import('./commands/dev.ts'),
   },
 });

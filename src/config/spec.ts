@@ -7,6 +7,7 @@ export const COMMANDS = {
   backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
+  chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
 } as const;
 

@@ -12,6 +12,7 @@ import {
 import { CodecError } from '../chain/byte-codec.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
+import { configText } from '../rules/chains.ts';
 import type { NativeCode } from './errors.ts';
 
 /** An error of the core, by its code and what its text is like. */
@@ -123,7 +124,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     const released = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
     released.release();
     let chain = newChain();
-    const opChain = native.NativeChain.create('op-sepolia', roomyOptions);
+    const opChain = native.NativeChain.create(configText('op-sepolia'), roomyOptions);
     let refused = 0;
     const run = async (method: number, args: readonly unknown[]): Promise<void> => {
       const targets: readonly (readonly [object, string])[] = [
@@ -136,7 +137,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         ...methodsOf(native.NativePooledCall).map((name) => [call, name] as const),
         ...methodsOf(native.NativePooledCall).map((name) => [done, name] as const),
         ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
-        ...['readHeader', 'keccak256', 'checkProof', 'presetOf'].map((name) => [native, name] as const),
+        ...['readHeader', 'keccak256', 'checkProof'].map((name) => [native, name] as const),
         [native.NativeChain, 'attach'],
         [native.NativeView, 'open'],
         [native.NativeView, 'openPreconfirmed'],
@@ -238,12 +239,6 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     const proof = JSON.stringify({ ...none, codeHash: hashOf(0), storageHash: hashOf(0) });
     const values = native.checkProof(root, `0x${'1'.repeat(40)}`, [hashOf(0)], proof);
     expect(values.map((value) => value.length)).toEqual([0, 0]);
-  });
-
-  it('knows the rules of some chains by their ids', () => {
-    expect(['1', '10', '1337', '31337', '11155420', '5'].map((id) => native.presetOf(id) ?? '')).toEqual([
-      ...['ethereum', 'op-mainnet', 'geth-dev', 'anvil', 'op-sepolia', ''],
-    ]);
   });
 
   it('executes damaged blocks to an error that says so', async () => {

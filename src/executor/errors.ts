@@ -10,6 +10,16 @@ export class InvalidBlockError extends CodedError<{
   }
 }
 
+/** A block of a fork whose rules are not known here: nothing is known about whether it is valid, and nobody is to blame. */
+export class UnknownForkError extends CodedError<{
+  readonly code: 'UNKNOWN_FORK';
+  readonly reason: string;
+}> {
+  constructor(reason: string, options?: ErrorOptions) {
+    super({ code: 'UNKNOWN_FORK', reason }, reason, options);
+  }
+}
+
 /** A Merkle proof that does not prove what it came with. */
 export class InvalidProofError extends CodedError<{
   readonly code: 'INVALID_PROOF';
@@ -34,6 +44,7 @@ export class ExecutionLimitError extends CodedError<{
 export type NativeCode =
   | 'malformed'
   | 'unsupported'
+  | 'unknown-fork'
   | 'invalid-block'
   | 'invalid-proof'
   | 'unavailable'
@@ -71,6 +82,7 @@ export function asInvalidBlock<T>(run: () => T): T {
 /** A failure of executing a block or flashblock, by its type. */
 export function failureOf(error: unknown): unknown {
   if (hasCode(error, 'exhausted')) return new ExecutionLimitError(error.message, { cause: error });
+  if (hasCode(error, 'unknown-fork')) return new UnknownForkError(error.message, { cause: error });
   if (hasCode(error, 'unavailable')) return new StateUnavailableError(error.message);
   return refusalOf(error);
 }

@@ -2,7 +2,8 @@ import { type NativeChain, type NativeOptions, type NativeView, native } from '@
 import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
-import { asInvalidBlock, InvalidProofError } from './errors.ts';
+import { configText } from '../rules/chains.ts';
+import { asInvalidBlock, failureOf, InvalidProofError } from './errors.ts';
 import { type BlockLoader, Executions, timeOfRuns, timeUntil } from './executions.ts';
 import type {
   ExecutedFlashblock,
@@ -72,12 +73,6 @@ export function checkProof(
   }
 }
 
-/** The rules that go with a chain id, by name, where they are known. */
-export function presetOf(chainId: bigint): string | undefined {
-  // The addon gives null for none.
-  return native.presetOf(chainId.toString()) ?? undefined;
-}
-
 /** The native EVM behind the interface that the rest of the node sees. */
 export class NativeExecutor implements Executor {
   readonly chainId: bigint;
@@ -95,13 +90,13 @@ export class NativeExecutor implements Executor {
     this.chainId = BigInt(chain.chainId);
   }
 
-  /** Makes a chain by preset name or from the `config` object of a genesis file. */
+  /** Makes a chain by its name in the table of chains, or from the `config` object of a genesis file. */
   static create(
-    spec: string,
+    rules: string,
     options: NativeOptions & ExecutorOptions,
     modules: ExecutorModules,
   ): NativeExecutor {
-    return new NativeExecutor(native.NativeChain.create(spec, options), options, modules);
+    return new NativeExecutor(native.NativeChain.create(configText(rules), options), options, modules);
   }
 
   /** Attaches to a chain that another thread of this process made. */
@@ -122,6 +117,20 @@ export class NativeExecutor implements Executor {
     const view = native.NativeView.openPreconfirmed(this.#chain, version);
     // It cannot be opened again: what it stands on has left the chain, or is too old for anybody to ask.
     return view === null ? undefined : new NativeStateView(view, this.#options, this.#load, { standsOn });
+  }
+
+  /** Forks of the chain whose rules are not known here, in words. */
+  get unknownForks(): readonly string[] {
+    return this.#chain.unknownForks;
+  }
+
+  /** Throws `UnknownForkError` for the header of a block whose rules are not known here. */
+  expectKnown(header: Uint8Array): void {
+    try {
+      this.#chain.expectKnown(header);
+    } catch (error) {
+      throw failureOf(error);
+    }
   }
 
   /** Begins at the genesis block with all of its state, and verifies state roots from here on. */

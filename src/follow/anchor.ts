@@ -23,7 +23,7 @@ export interface AnchoringOptions {
 
 export interface AnchoringModules {
   readonly store: Store;
-  readonly executor: Pick<NativeExecutor, 'open' | 'apply'>;
+  readonly executor: Pick<NativeExecutor, 'open' | 'apply' | 'expectKnown'>;
   readonly source: Pick<ChainSource, 'head' | 'heads' | 'finality' | 'hashAt'>;
   readonly blocks: Pick<BlockReader, 'byHash' | 'byNumber' | 'outcomeOf'>;
   readonly state: Pick<PinnedState, 'replace'>;
@@ -119,6 +119,8 @@ export class Anchoring {
 
   async #anchor(outcome: Outcome, reason: string): Promise<void> {
     const { store, executor, state, publish, observe } = this.#modules;
+    // Nothing after it could be executed.
+    executor.expectKnown(outcome.header);
     await state.replace(() => store.append([outcome], { reanchor: true, partial: true }));
     executor.open(outcome.header);
     const anchor = { number: outcome.number, hash: outcome.hash };

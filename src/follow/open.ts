@@ -76,6 +76,12 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     measurePins(modules.registry, () => state.waiting);
     const load: StateLoader = (keys, number, of, request) => state.load(keys, number, of, request);
     const executor = NativeExecutor.create(rules.text, servingOptions(options), { load });
+    for (const fork of executor.unknownForks) {
+      logger.warn(
+        { fork },
+        'the chain has a fork whose rules this version does not know: it will stop there',
+      );
+    }
     archive?.expectChain(executor.chainId);
     if (rules.standing === 'unproven') await expectSameChain(store, executor.chainId, options.data);
     await expectChainId(source, executor.chainId, modules.signal).catch((error: unknown) => {

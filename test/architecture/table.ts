@@ -14,6 +14,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   chain: { holds: 'logs, receipts, diffs, outcomes and their codecs', imports: ['primitives'] },
   telemetry: { holds: 'logger, metrics registry, heartbeats, redaction', imports: [] },
   config: { holds: 'the one table of options; loading, help and docs from it', imports: [] },
+  rules: { holds: 'the table of chains: forks, block times, pre-confirmations, sources', imports: [] },
   source: {
     holds: 'what upstreams can be asked: interface, errors, clock',
     imports: ['chain', 'primitives'],
@@ -44,7 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   executor: {
     holds: 'the EVM as TypeScript sees it; the only importer of the addon',
-    imports: ['chain', 'config', 'primitives', 'telemetry'],
+    imports: ['chain', 'config', 'primitives', 'rules', 'telemetry'],
   },
   store: { holds: 'the store interface, state loader', imports: ['chain', 'primitives'] },
   'store/memory': { holds: 'a store in memory, for tests', imports: ['chain', 'primitives', 'store'] },
@@ -66,7 +67,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'follow/rules': {
     holds: 'the fork rules of a chain, and their proof',
-    imports: ['executor', 'source', 'store', 'telemetry'],
+    imports: ['rules', 'source', 'store', 'telemetry'],
   },
   'follow/state': {
     holds: 'state that the copy does not know: read, proven, pinned',
@@ -161,6 +162,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'executor',
       'follow/rules',
       'primitives',
+      'rules',
       'source',
       'source/flashblocks',
       'source/pool',
@@ -247,6 +249,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/import',
       'maintenance/verify',
       'node',
+      'rules',
       'telemetry',
     ],
   },

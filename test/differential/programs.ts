@@ -101,6 +101,23 @@ const precompile: Program = (random) => {
   return assemble(...callAndReport(random, to, precompileInput(random, to), random.pick([0, 0, 0, 1])));
 };
 
+/** Base, exponent and modulus of lengths around those that EIP-7823 allows; most of their bytes are left out, so zero. */
+function boundedModexp(random: Random): string {
+  const lengths = random.list(3, () => random.pick([0, 1, 32, 33, 1_023, 1_024, 1_025, 4_096]));
+  const head = lengths.map((length) => length.toString(16).padStart(64, '0')).join('');
+  return `0x${head}${random.hex(random.pick([0, 1, 32, 40, 160])).slice(2)}`;
+}
+
+/** What Osaka changed: CLZ, and price and bounds of MODEXP and P256VERIFY, which show in the gas left. */
+const osaka: Program = (random) => {
+  const [modexp, p256] = ['0x05', '0x0100'].map((short) => `0x${short.slice(2).padStart(40, '0')}`);
+  return random.weighted([
+    [2, () => returnWords(random.list(4, () => [interestingWord(random), 'CLZ', 'GAS', 'ADD']))],
+    [2, () => assemble(...callAndReport(random, modexp ?? '', boundedModexp(random), 0))],
+    [2, () => assemble(...callAndReport(random, p256 ?? '', precompileInput(random, p256 ?? ''), 0))],
+  ]);
+};
+
 const initCodes: readonly ((random: Random) => string)[] = [
   () => assemble(0x42, 0, 'MSTORE', 32, 0, 'RETURN'),
   () => assemble(0, 0, 'RETURN'),
@@ -189,6 +206,7 @@ export const programs: readonly (readonly [weight: number, make: Program])[] = [
   [12, storage],
   [12, call],
   [10, precompile],
+  [8, osaka],
   [10, create],
   [3, selfdestruct],
   [8, revert],

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CHAINS } from '../../src/rules/chains.ts';
 import { type DevGeth, startDevGeth } from '../support/servers/geth.ts';
 import { type TempDir, tempDir, until } from '../support/servers/process.ts';
 import { request } from '../support/servers/rpc-client.ts';
@@ -48,6 +49,42 @@ it.each([
   await using node = await serve(data, 'geth-dev');
   await makeToken(geth.url, 1, 1);
   await expectFollowed(node.publicUrl);
+});
+
+it('stop before a fork that is not known, and are refused after it', async () => {
+  const block = await request<{ readonly timestamp: string }>(geth.url, 'eth_getBlockByNumber', [
+    'latest',
+    false,
+  ]);
+  const at = Number(block.timestamp);
+  const file = async (name: string, forks: object): Promise<string> => {
+    const path = join(dir.path, name);
+    const row = CHAINS.find((chain) => chain.name === 'geth-dev');
+    await writeFile(path, JSON.stringify({ config: { ...row?.config, ...forks } }));
+    return path;
+  };
+  {
+    const chain = await file('ahead.json', { someNewForkTime: at + 100_000_000 });
+    await using node = await serve(join(dir.path, 'ahead'), chain);
+    expect(node.running.output()).toContain('someNewForkTime, from time');
+    await expectFollowed(node.publicUrl);
+  }
+  const args = [
+    'serve',
+    '--data',
+    join(dir.path, 'below'),
+    '--upstream',
+    geth.url,
+    '--store-map-size',
+    '1GiB',
+  ];
+  const off = ['--public', 'off', '--dedicated', 'off', '--admin', 'off'];
+  const below = await file('below.json', { someNewForkTime: at });
+  const refused = await runProgram([...args, ...off, '--chain', below]);
+  expect(refused.output).toMatch(
+    /fork someNewForkTime, which begins at time \d+ and whose rules this version does not know/,
+  );
+  expect(refused.code).toBe(1);
 });
 
 it('are corrected after rules of the right chain id that do not fit its blocks, and kept from then on', async () => {

@@ -25,7 +25,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE_AND_DOCTOR,
     value: 'NAME|FILE',
     parse: path,
-    doc: 'Rules of the chain: a preset or a genesis file. Left out, they are those kept in the store, else they go by the chain id.',
+    doc: 'Rules of the chain: a name of docs/chains.md or a genesis file. Left out, they are those kept in the store, else they go by the chain id.',
   },
   anchor: {
     group: 'Following a chain',

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { presetOf } from '../../executor/native-executor.ts';
+import { nameOfChain } from '../../rules/chains.ts';
 import type { ChainSource } from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
 import { chainConfigOf, GENESIS_META } from './genesis.ts';
@@ -61,7 +61,7 @@ export async function expectSameChain(
   path: string,
 ): Promise<void> {
   const stored = (await store.marks()) === undefined ? undefined : await storedRules(store);
-  if (stored === undefined || presetOf(chainId) === stored) return;
+  if (stored === undefined || nameOfChain(chainId) === stored) return;
   const held = stored.startsWith('{') ? chainIdOf(stored) : stored;
   if (held === chainId) return;
   throw new Error(
@@ -96,7 +96,7 @@ async function rulesByChainId(source: ChainSource, signal: AbortSignal): Promise
     const said = `${first?.upstream} is of chain ${first?.value}, ${other.upstream} of chain ${other.value}`;
     throw new Error(`${said}: name upstreams of one chain, or the one to follow with --chain`);
   }
-  const preset = first === undefined ? undefined : presetOf(first.value);
+  const preset = first === undefined ? undefined : nameOfChain(first.value);
   if (preset !== undefined) return preset;
   throw new Error(
     `the rules of chain ${first?.value} are not known here: name its genesis file with --chain FILE`,

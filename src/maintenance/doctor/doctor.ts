@@ -1,7 +1,8 @@
 import type { CommandOptions } from '../../config/table.ts';
-import { NativeExecutor, presetOf } from '../../executor/native-executor.ts';
+import { NativeExecutor } from '../../executor/native-executor.ts';
 import { blockOptions } from '../../executor/options.ts';
 import { readRules } from '../../follow/rules/chain-rules.ts';
+import { nameOfChain } from '../../rules/chains.ts';
 import { poolOptions } from '../../source/pool/options.ts';
 import { Upstream } from '../../source/pool/upstream.ts';
 import { parseEndpoints } from '../../source/transport/endpoint.ts';
@@ -32,7 +33,7 @@ export async function examine(
   const executors = new Map<string, NativeExecutor>();
   const executorOf = (chainId: bigint): NativeExecutor | undefined => {
     const asked = options.chain === undefined ? undefined : readRules(options.chain);
-    const rules = asked ?? store?.rules ?? presetOf(chainId);
+    const rules = asked ?? store?.rules ?? nameOfChain(chainId);
     if (rules === undefined) return undefined;
     const made =
       executors.get(rules) ?? NativeExecutor.create(rules, blockOptions(options), { load: () => [] });

@@ -207,6 +207,7 @@ export class FollowWorld {
       dropPreconfirmed: () => void calls.push('drop pre-confirmed'),
       open: () => void calls.push('restore'),
       apply: () => {},
+      expectKnown: () => {},
     };
   }
 

@@ -48,7 +48,7 @@ pub struct NativeChain {
 
 #[napi]
 impl NativeChain {
-    /// Makes a chain by preset name or from the `config` object of a genesis file.
+    /// Makes a chain from the `config` object of a genesis file.
     #[napi(factory, catch_unwind)]
     pub fn create(spec: String, options: NativeOptions) -> Result<Self> {
         let odd = options.odd_transactions_roots.unwrap_or_default();
@@ -93,6 +93,18 @@ impl NativeChain {
     #[napi(getter)]
     pub fn chain_id(&self) -> String {
         self.inner.spec().chain_id.to_string()
+    }
+
+    /// The forks of the chain whose rules are not known, in words.
+    #[napi(getter, catch_unwind)]
+    pub fn unknown_forks(&self) -> Vec<String> {
+        self.inner.spec().unknown_forks()
+    }
+
+    /// Refuses the header (RLP) of a block whose rules are not known.
+    #[napi(catch_unwind)]
+    pub fn expect_known(&self, header: &[u8]) -> Result<()> {
+        self.inner.expect_known(header).map_err(error)
     }
 
     /// Begins at the genesis block of a genesis file with all of its state; returns its outcome.

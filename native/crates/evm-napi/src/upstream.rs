@@ -42,10 +42,3 @@ pub fn check_proof(state_root: String, address: String, slots: Vec<String>, proo
     let values = core::check_proof(word(&state_root)?, address, &slots, &proof).map_err(error)?;
     Ok(values.into_iter().map(Buffer::from).collect())
 }
-
-/// The name of the rules of the chain with this id (decimal), if they are known.
-#[napi(catch_unwind)]
-pub fn preset_of(chain_id: String) -> Result<Option<String>> {
-    let chain_id = chain_id.parse().map_err(|_| malformed("a chain id is a decimal number"))?;
-    Ok(core::preset_of(chain_id).map(Into::into))
-}

@@ -101,6 +101,11 @@ impl Chain {
         self.ahead.settle(&self.core);
     }
 
+    /// Refuses the header (RLP) of a block whose rules are not known.
+    pub fn expect_known(&self, header: &[u8]) -> Result<(), Error> {
+        self.core.spec.expect_known(&decode_header(header)?)
+    }
+
     /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.
     pub fn open(&self, header: &[u8]) -> Result<(), Error> {
         let header = decode_header(header)?;

@@ -48,7 +48,7 @@ fn chain() -> Arc<Chain> {
         pool_queue: 1,
         max_block_gas: u64::MAX,
     };
-    Arc::new(Chain::new(ChainSpec::parse("ethereum").unwrap(), options).unwrap())
+    Arc::new(Chain::new(ChainSpec::parse(r#"{ "chainId": 1 }"#).unwrap(), options).unwrap())
 }
 
 fn next_block(random: &mut Random, before: State) -> (State, Diff) {

@@ -40,7 +40,6 @@ pub use model::header::read_header;
 pub use model::key::{Key, Missing};
 pub use model::outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use model::proof::check_proof;
-pub use rules::preset::preset_of;
 pub use rules::spec::{ChainSpec, Stack};
 pub use state::hot::HotLimits;
 pub use state::view::{Read, View};

@@ -73,7 +73,7 @@ impl FlashblockBase {
             u64::try_from(self.base_fee_per_gas).map_err(|why| malformed("flashblock, base fee", why))?;
         let ecotone = spec.is_ecotone_active_at_timestamp(timestamp);
         let isthmus = spec.is_isthmus_active_at_timestamp(timestamp);
-        Ok(Header {
+        let header = Header {
             parent_hash: self.parent_hash,
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
             beneficiary: self.fee_recipient,
@@ -87,7 +87,9 @@ impl FlashblockBase {
             parent_beacon_block_root: ecotone.then_some(self.parent_beacon_block_root),
             requests_hash: isthmus.then_some(EMPTY_REQUESTS_HASH),
             ..Default::default()
-        })
+        };
+        spec.expect_known(&header)?;
+        Ok(header)
     }
 }
 

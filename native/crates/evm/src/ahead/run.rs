@@ -6,7 +6,7 @@ use crate::base::limits::Limits;
 use crate::base::parallel;
 use crate::evm::block::{Failure, SharedMissing, execute_next, open_state};
 use crate::evm::database::Guess;
-use crate::evm::factory::{OpBlockEvm, op_block_evm, relax};
+use crate::evm::factory::{OpBlockEvm, OpRules, op_block_evm, relax};
 use crate::model::claim::GasClaim;
 use crate::model::diff::Diff;
 use crate::model::key::Missing;
@@ -156,6 +156,7 @@ impl Executor {
         state.database.hashes_below = header.number;
         state.database.guess = guess;
         let mut env = spec.op_env(header);
+        let rules = OpRules::of(spec, &env, header.timestamp);
         if guess == Guess::One {
             relax(&mut env);
         }
@@ -164,7 +165,7 @@ impl Executor {
             parent_beacon_block_root: header.parent_beacon_block_root,
             extra_data: header.extra_data.clone(),
         };
-        let evm = op_block_evm(state, env);
+        let evm = op_block_evm(state, env, rules);
         let mut executor = OpBlockExecutor::new(evm, context, Arc::clone(spec), OpAlloyReceiptBuilder::default());
         executor.gas_used = before.gas_used;
         executor.da_footprint_used = before.da_footprint;

@@ -7,6 +7,8 @@ pub enum Error {
     Malformed(String),
     /// The chain configuration asks for something that is not supported.
     Unsupported(String),
+    /// A block is of a fork whose rules are not implemented: nothing is known about whether it is valid.
+    UnknownFork(String),
     /// A block does not fit on the head, or its contents do not match its header.
     InvalidBlock(String),
     /// A proof does not show what it is said to show.
@@ -26,6 +28,7 @@ impl fmt::Display for Error {
         match self {
             Self::Malformed(text)
             | Self::Unsupported(text)
+            | Self::UnknownFork(text)
             | Self::InvalidBlock(text)
             | Self::InvalidProof(text)
             | Self::Unavailable(text)
@@ -44,6 +47,7 @@ impl Error {
         match self {
             Self::Malformed(_) => "malformed",
             Self::Unsupported(_) => "unsupported",
+            Self::UnknownFork(_) => "unknown-fork",
             Self::InvalidBlock(_) => "invalid-block",
             Self::InvalidProof(_) => "invalid-proof",
             Self::Unavailable(_) => "unavailable",

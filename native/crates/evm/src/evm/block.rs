@@ -3,7 +3,7 @@
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::evm::database::{Guess, ViewDb};
-use crate::evm::factory::{BlockState, eth_block_evm, op_block_evm, ran_out_of_memory, relax};
+use crate::evm::factory::{BlockState, OpRules, eth_block_evm, op_block_evm, ran_out_of_memory, relax};
 use crate::evm::meter::{Meter, Stop};
 use crate::model::claim::{GasCeiling, GasClaim, contradiction};
 use crate::model::commitment::Commitment;
@@ -115,6 +115,7 @@ pub(crate) fn execute(
             let block = decode::<OpTxEnvelope>(rlp)?;
             let limits = admit(ceiling, view, &block.header, limits)?;
             let env = spec.op_env(&block.header);
+            let rules = OpRules::of(spec, &env, block.header.timestamp);
             let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
             let context = OpBlockExecutionCtx {
                 parent_hash: block.header.parent_hash,
@@ -127,7 +128,7 @@ pub(crate) fn execute(
                     relax(&mut env);
                 }
                 let receipts = OpAlloyReceiptBuilder::default();
-                OpBlockExecutor::new(op_block_evm(state, env), context.clone(), spec, receipts)
+                OpBlockExecutor::new(op_block_evm(state, env, rules), context.clone(), spec, receipts)
             };
             run_block(spec, view, rlp, block, open, Run { check, claim, limits })
         }
@@ -136,6 +137,7 @@ pub(crate) fn execute(
 
 /// What can be told from the header alone. Gives the limits with the time that the block may take.
 fn admit(ceiling: GasCeiling, view: &View, header: &Header, limits: &Limits) -> Result<Limits, Error> {
+    view.spec().expect_known(header)?;
     if header.parent_hash != view.hash() {
         return Err(invalid(header, format!("it does not follow block {} {}", view.number(), view.hash())));
     }

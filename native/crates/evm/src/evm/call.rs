@@ -54,6 +54,10 @@ pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult 
         Ok(message) => message,
         Err(result) => return result,
     };
+    // A pretended time must not be answered by the rules before it.
+    if let Err(why) = view.spec().expect_known(&first.header) {
+        return CallResult::Invalid(why.to_string());
+    }
     let mut ran = vm::run(view.spec(), first, db);
     if ran.db.wants_another_run()
         && let Some(mut meter) = ran.db.meter.again()

@@ -4,8 +4,11 @@
 use crate::evm::database::{FrameMemory, ViewDb};
 use crate::evm::meter::{HasMeter, Metered};
 use crate::evm::opcodes;
+use crate::evm::pairing::karst;
 use crate::evm::precompiles::MeteredPrecompiles;
+use crate::rules::spec::ChainSpec;
 use alloy_evm::eth::{EthEvmBuilder, EthEvmContext};
+use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{Database, EthEvm, EvmEnv, EvmFactory};
 use alloy_op_evm::{OpEvm, OpEvmContext, OpEvmFactory, OpTx};
 use alloy_primitives::Address;
@@ -57,18 +60,39 @@ where
     evm.with_precompiles(precompiles)
 }
 
+/// The fork of an OP-stack chain as the EVM sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OpRules {
+    pub(crate) fork: OpSpecId,
+    limits_pairings: bool,
+}
+
+impl OpRules {
+    /// The rules at a time.
+    pub(crate) fn of(spec: &ChainSpec, env: &EvmEnv<OpSpecId>, timestamp: u64) -> Self {
+        Self { fork: env.cfg_env.spec, limits_pairings: spec.limits_pairings(timestamp) }
+    }
+}
+
 /// Makes an EVM without the precompiles at `hidden` addresses.
-pub(crate) fn op_evm<DB, I>(db: DB, env: EvmEnv<OpSpecId>, hidden: &[Address], inspector: I) -> MeteredOpEvm<DB, I>
+pub(crate) fn op_evm<DB, I>(
+    db: DB,
+    env: EvmEnv<OpSpecId>,
+    rules: OpRules,
+    hidden: &[Address],
+    inspector: I,
+) -> MeteredOpEvm<DB, I>
 where
     DB: Database + HasMeter,
     I: Inspector<OpEvmContext<DB>>,
     OpEvmContext<DB>: Metered,
 {
-    let fork = env.cfg_env.spec;
     let factory = OpEvmFactory::<OpTx>::default();
     let mut evm = factory.create_evm_with_inspector(db, env, inspector).into_inner();
-    opcodes::install(&mut evm.0.instruction, fork.into_eth_spec());
-    let precompiles = MeteredPrecompiles::without(evm.0.precompiles.clone(), hidden);
+    opcodes::install(&mut evm.0.instruction, rules.fork.into_eth_spec());
+    let active =
+        if rules.limits_pairings { PrecompilesMap::from_static(karst()) } else { evm.0.precompiles.clone() };
+    let precompiles = MeteredPrecompiles::without(active, hidden);
     evm.with_precompiles(precompiles)
 }
 
@@ -86,9 +110,9 @@ pub(crate) fn eth_block_evm(state: BlockState, mut env: EvmEnv<SpecId>) -> EthBl
 }
 
 /// The same by the rules of the OP stack.
-pub(crate) fn op_block_evm(state: BlockState, mut env: EvmEnv<OpSpecId>) -> OpBlockEvm {
+pub(crate) fn op_block_evm(state: BlockState, mut env: EvmEnv<OpSpecId>, rules: OpRules) -> OpBlockEvm {
     env.cfg_env.memory_limit = MAX_MEMORY;
-    let mut evm = op_evm(state, env, &[], NoOpInspector);
+    let mut evm = op_evm(state, env, rules, &[], NoOpInspector);
     let ctx = &mut evm.0.ctx;
     ctx.journaled_state.database.database.memory = Some(Rc::clone(&ctx.local.shared_memory_buffer));
     OpEvm::new(evm, false)

@@ -8,5 +8,6 @@ pub(crate) mod factory;
 pub(crate) mod message;
 pub(crate) mod meter;
 pub(crate) mod opcodes;
+mod pairing;
 pub(crate) mod precompiles;
 pub(crate) mod vm;

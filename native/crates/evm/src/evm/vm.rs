@@ -1,12 +1,12 @@
 //! One EVM per thread, kept between calls: building one costs as much as a small call.
 
 use crate::evm::database::ViewDb;
-use crate::evm::factory::{MeteredEthEvm, MeteredOpEvm, eth_evm, op_evm};
+use crate::evm::factory::{MeteredEthEvm, MeteredOpEvm, OpRules, eth_evm, op_evm};
 use crate::evm::message::{CallResult, Message, choose_type};
 use crate::rules::spec::{ChainSpec, Stack};
 use alloy_op_evm::OpTx;
 use alloy_primitives::{Address, Bytes, U256};
-use op_revm::{L1BlockInfo, OpSpecId, OpTransaction};
+use op_revm::{L1BlockInfo, OpTransaction};
 use revm::context::{BlockEnv, CfgEnv, JournalEntry, JournalInner, LocalContext, Transaction, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError};
@@ -31,7 +31,7 @@ type OpCallEvm = MeteredOpEvm<ViewDb>;
 
 thread_local! {
     static ETH: RefCell<Option<(SpecId, EthCallEvm)>> = const { RefCell::new(None) };
-    static OP: RefCell<Option<(OpSpecId, OpCallEvm)>> = const { RefCell::new(None) };
+    static OP: RefCell<Option<(OpRules, OpCallEvm)>> = const { RefCell::new(None) };
 }
 
 /// Runs a message on a database.
@@ -79,7 +79,8 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
 
 fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     let mut env = spec.op_env(&message.header);
-    let fork = env.cfg_env.spec;
+    let rules = OpRules::of(spec, &env, message.header.timestamp);
+    let fork = rules.fork;
     relax(&mut env.cfg_env, &mut env.block_env, &message);
     db.delegations = fork.into_eth_spec().is_enabled_in(SpecId::PRAGUE);
     let about = About::of(&message);
@@ -92,7 +93,7 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     // No bytes, so no fee for L1 data and none for the operator: a call posts nothing. Gas is paid for as on Ethereum.
     op.enveloped_tx = Some(Bytes::new());
     let hidden = overridden_precompiles(&db);
-    let kept = OP.with(RefCell::take).filter(|(kept, _)| *kept == fork && hidden.is_empty());
+    let kept = OP.with(RefCell::take).filter(|(kept, _)| *kept == rules && hidden.is_empty());
     let mut evm = match kept {
         Some((_, mut evm)) => {
             let ctx = &mut evm.0.ctx;
@@ -103,7 +104,7 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
             ctx.chain = L1BlockInfo::default();
             evm
         }
-        None => op_evm(db, env, &hidden, NoOpInspector),
+        None => op_evm(db, env, rules, &hidden, NoOpInspector),
     };
     let outcome = evm.transact(OpTx(op)).map_err(|error| match error {
         EVMError::Transaction(op_revm::OpTransactionError::Base(base)) => EVMError::Transaction(base),
@@ -119,7 +120,7 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     });
     evm.0.ctx.tx = OpTx(OpTransaction::new(TxEnv::default()));
     if hidden.is_empty() && is_small(&evm.0.ctx.journaled_state.inner, &evm.0.ctx.local, &db) {
-        OP.with(|slot| *slot.borrow_mut() = Some((fork, evm)));
+        OP.with(|slot| *slot.borrow_mut() = Some((rules, evm)));
     }
     Ran { result, db }
 }

@@ -1,4 +1,4 @@
-//! The rules of a chain: forks, and the table of chains that are known by name.
+//! The rules of a chain: its forks, and those that are not known here.
 
-pub(crate) mod preset;
 pub(crate) mod spec;
+mod unknown;

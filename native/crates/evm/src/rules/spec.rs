@@ -1,16 +1,16 @@
-//! Fork rules of a chain, from a genesis config or a preset.
+//! Fork rules of a chain, from the config of its genesis file.
 
 use crate::base::error::Error;
-use crate::rules::preset::{self, Forks, Preset};
+use crate::rules::unknown::{self, UnknownFork};
 use alloy_consensus::{BlockHeader, Header};
 use alloy_eips::eip7840::BlobParams;
 use alloy_eips::eip7892::BlobScheduleBlobParams;
 use alloy_evm::EvmEnv;
 use alloy_evm::eth::spec::EthExecutorSpec;
 use alloy_genesis::ChainConfig;
-use alloy_hardforks::{EthereumChainHardforks, EthereumHardfork, EthereumHardforks, ForkCondition};
-use alloy_op_hardforks::{OpChainHardforks, OpHardfork, OpHardforks};
-use alloy_primitives::{Address, U256};
+use alloy_hardforks::{EthereumHardfork, EthereumHardforks, ForkCondition};
+use alloy_op_hardforks::{OpHardfork, OpHardforks};
+use alloy_primitives::Address;
 use op_revm::OpSpecId;
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::primitives::hardfork::SpecId;
@@ -31,11 +31,14 @@ pub struct ChainSpec {
     op_forks: Vec<(OpHardfork, ForkCondition)>,
     deposit_contract: Option<Address>,
     blobs: BlobScheduleBlobParams,
+    /// Whether this is Base or a chain like it: its Azul has the EIPs of Karst, and not what Karst changes beside them.
+    is_base: bool,
+    unknown: Vec<UnknownFork>,
     /// Whether blocks are taken whose transactions root is not that of their transactions.
     pub(crate) odd_transactions_roots: bool,
 }
 
-const OP_FORK_FIELDS: [(OpHardfork, &str); 11] = [
+const OP_FORK_FIELDS: [(OpHardfork, &str); 10] = [
     (OpHardfork::Regolith, "regolithTime"),
     (OpHardfork::Canyon, "canyonTime"),
     (OpHardfork::Ecotone, "ecotoneTime"),
@@ -45,67 +48,15 @@ const OP_FORK_FIELDS: [(OpHardfork, &str); 11] = [
     (OpHardfork::Isthmus, "isthmusTime"),
     (OpHardfork::Jovian, "jovianTime"),
     (OpHardfork::Karst, "karstTime"),
-    (OpHardfork::Interop, "interopTime"),
     (OpHardfork::Bedrock, "bedrockBlock"),
 ];
 
 impl ChainSpec {
-    /// Reads a chain by preset name or from the `config` object of a genesis file.
+    /// Reads a chain from the `config` object of a genesis file.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        if let Some(known) = preset::find(text) {
-            return Self::of_preset(known);
-        }
-        if !text.trim_start().starts_with('{') {
-            return Err(Error::Malformed(format!("no chain is known by the name {text:?}")));
-        }
         let config: ChainConfig =
             serde_json::from_str(text).map_err(|why| Error::Malformed(format!("chain config: {why}")))?;
         Self::from_config(&config)
-    }
-
-    fn of_preset(Preset { chain_id, forks, .. }: &Preset) -> Result<Self, Error> {
-        match forks {
-            Forks::Ethereum => Ok(Self::ethereum()),
-            Forks::Op(forks) => Ok(Self::op(*chain_id, &forks())),
-            Forks::Development => Self::from_config(&development(*chain_id)),
-        }
-    }
-
-    fn ethereum() -> Self {
-        let forks = EthereumChainHardforks::mainnet();
-        let deposit = alloy_eips::eip6110::MAINNET_DEPOSIT_CONTRACT_ADDRESS;
-        let mut blobs = BlobScheduleBlobParams::mainnet();
-        for (fork, params) in
-            [(EthereumHardfork::Bpo1, BlobParams::bpo1()), (EthereumHardfork::Bpo2, BlobParams::bpo2())]
-        {
-            if let ForkCondition::Timestamp(at) = forks.ethereum_fork_activation(fork) {
-                blobs.scheduled.push((at, params));
-            }
-        }
-        Self {
-            chain_id: 1,
-            stack: Stack::Ethereum,
-            forks: list_forks(&forks, EthereumHardfork::VARIANTS.iter()),
-            op_forks: Vec::new(),
-            deposit_contract: Some(deposit),
-            blobs,
-            odd_transactions_roots: false,
-        }
-    }
-
-    fn op(chain_id: u64, forks: &OpChainHardforks) -> Self {
-        let op_forks = OP_FORK_FIELDS.iter().map(|(fork, _)| (*fork, forks.op_fork_activation(*fork))).collect();
-        // Up to Osaka: alloy-op-hardforks panics when it is asked for a fork younger than itself.
-        let known = EthereumHardfork::VARIANTS.iter().take_while(|fork| **fork != EthereumHardfork::Bpo1);
-        Self {
-            chain_id,
-            stack: Stack::Op,
-            forks: list_forks(forks, known),
-            op_forks,
-            deposit_contract: None,
-            blobs: BlobScheduleBlobParams::mainnet(),
-            odd_transactions_roots: false,
-        }
     }
 
     /// Translates geth's chain config. OP-stack chains are told by their extra fork fields.
@@ -125,7 +76,7 @@ impl ChainSpec {
         };
         let block = |at: Option<u64>| at.map_or(ForkCondition::Never, ForkCondition::Block);
         let time = |at: Option<u64>| at.map_or(ForkCondition::Never, ForkCondition::Timestamp);
-        let forks = vec![
+        let mut forks = vec![
             (F::Frontier, ForkCondition::Block(0)),
             (F::Homestead, block(config.homestead_block)),
             (F::Dao, if config.dao_fork_support { block(config.dao_fork_block) } else { ForkCondition::Never }),
@@ -150,7 +101,6 @@ impl ChainSpec {
             (F::Bpo3, time(config.bpo3_time)),
             (F::Bpo4, time(config.bpo4_time)),
             (F::Bpo5, time(config.bpo5_time)),
-            (F::Amsterdam, time(config.amsterdam_time)),
         ];
         let mut op_forks = Vec::new();
         for (fork, field) in OP_FORK_FIELDS {
@@ -161,6 +111,11 @@ impl ChainSpec {
             let condition = if fork == OpHardfork::Bedrock { block(at) } else { time(at) };
             op_forks.push((fork, condition));
         }
+        let base = unknown::base_forks(config)?;
+        if let Some(azul) = base.get("azul") {
+            set_fork(&mut op_forks, OpHardfork::Karst, ForkCondition::Timestamp(*azul));
+            set_fork(&mut forks, F::Osaka, ForkCondition::Timestamp(*azul));
+        }
         let is_op = config.extra_fields.contains_key("optimism")
             || op_forks.iter().any(|(_, at)| *at != ForkCondition::Never);
         Ok(Self {
@@ -170,6 +125,8 @@ impl ChainSpec {
             op_forks: if is_op { op_forks } else { Vec::new() },
             deposit_contract: config.deposit_contract_address,
             blobs: config.blob_schedule_blob_params(),
+            is_base: !base.is_empty(),
+            unknown: unknown::unknown_forks(config, &base)?,
             odd_transactions_roots: false,
         })
     }
@@ -235,6 +192,21 @@ impl ChainSpec {
         alloy_op_evm::evm_env_for_op_block(header, self, self.chain_id)
     }
 
+    /// Whether pairings take less input than the EVM of the fork allows (Karst on the OP stack; not Base's Azul).
+    pub fn limits_pairings(&self, timestamp: u64) -> bool {
+        self.stack == Stack::Op && !self.is_base && self.is_karst_active_at_timestamp(timestamp)
+    }
+
+    /// The forks that the config names and whose rules are not known, in words.
+    pub fn unknown_forks(&self) -> Vec<String> {
+        self.unknown.iter().map(ToString::to_string).collect()
+    }
+
+    /// Refuses a block of a fork whose rules are not known.
+    pub fn expect_known(&self, header: &Header) -> Result<(), Error> {
+        self.unknown.iter().try_for_each(|fork| fork.expect_before(header))
+    }
+
     /// Whether the header's withdrawals root is a storage root (OP-stack from Isthmus on) and no list's.
     pub fn withdrawals_root_is_storage(&self, timestamp: u64) -> bool {
         self.stack == Stack::Op && self.is_isthmus_active_at_timestamp(timestamp)
@@ -246,46 +218,10 @@ impl ChainSpec {
     }
 }
 
-/// The config of a chain with every fork up to Osaka from its first block on.
-fn development(chain_id: u64) -> ChainConfig {
-    let first = Some(0);
-    ChainConfig {
-        chain_id,
-        homestead_block: first,
-        eip150_block: first,
-        eip155_block: first,
-        eip158_block: first,
-        byzantium_block: first,
-        constantinople_block: first,
-        petersburg_block: first,
-        istanbul_block: first,
-        muir_glacier_block: first,
-        berlin_block: first,
-        london_block: first,
-        arrow_glacier_block: first,
-        gray_glacier_block: first,
-        terminal_total_difficulty: Some(U256::ZERO),
-        shanghai_time: first,
-        cancun_time: first,
-        prague_time: first,
-        osaka_time: first,
-        deposit_contract_address: Some(Address::ZERO),
-        blob_schedule: [
-            ("cancun".into(), BlobParams::cancun()),
-            ("prague".into(), BlobParams::prague()),
-            // As a genesis file gives it: what Osaka adds is not in there.
-            ("osaka".into(), BlobParams::prague()),
-        ]
-        .into(),
-        ..ChainConfig::default()
+fn set_fork<F: PartialEq>(forks: &mut [(F, ForkCondition)], fork: F, at: ForkCondition) {
+    for (_, condition) in forks.iter_mut().filter(|(name, _)| *name == fork) {
+        *condition = at;
     }
-}
-
-fn list_forks<'a>(
-    forks: &impl EthereumHardforks,
-    which: impl Iterator<Item = &'a EthereumHardfork>,
-) -> Vec<(EthereumHardfork, ForkCondition)> {
-    which.map(|fork| (*fork, forks.ethereum_fork_activation(*fork))).collect()
 }
 
 /// The forks a call sees, given whether its context is merged.

@@ -2,7 +2,7 @@
 //! state those nodes had, and the receipts that executing them gives; and written again as those nodes wrote them.
 //! `recorded` holds what real nodes said.
 
-use crate::support::{Full, options};
+use crate::support::{Fork, Full, genesis, options};
 use alloy_consensus::{Block, BlockBody, Header, Sealable};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U64, U256, keccak256};
 use chain_query_evm::{
@@ -11,7 +11,7 @@ use chain_query_evm::{
 };
 use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,8 +42,12 @@ struct RecordedBlock {
 fn recorded(name: &str) -> (ChainSpec, Recorded) {
     let recorded: Recorded = crate::support::recorded(name);
     let spec = match name {
-        "geth" => ChainSpec::parse("geth-dev"),
-        "anvil" => ChainSpec::parse("anvil"),
+        "geth" | "anvil" => {
+            let mut genesis: Value = serde_json::from_str(&genesis(Fork::Osaka, &json!({}))).unwrap();
+            genesis["config"]["chainId"] = if name == "geth" { 1_337 } else { 31_337 }.into();
+            genesis["config"]["depositContractAddress"] = json!(Address::ZERO);
+            ChainSpec::parse(&genesis["config"].to_string())
+        }
         _ => ChainSpec::parse(&recorded.config.to_string()),
     };
     (spec.unwrap(), recorded)

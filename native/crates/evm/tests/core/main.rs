@@ -5,6 +5,7 @@
 mod call;
 mod conformance;
 mod json;
+mod karst;
 mod limits;
 mod op_sepolia;
 mod preconfirmed;

@@ -1,9 +1,9 @@
-//! Fork rules: presets, the conformance chain at its boundaries, and the context a call pretends.
+//! Fork rules: those of the OP stack and of Base, the conformance chain at its boundaries, and the context a call pretends.
 
 use crate::support::test_data;
 use alloy_consensus::Header;
 use alloy_primitives::U256;
-use chain_query_evm::{ChainSpec, Error, Stack, preset_of};
+use chain_query_evm::{ChainSpec, Error, Stack};
 use op_revm::OpSpecId;
 use revm::primitives::hardfork::SpecId;
 
@@ -19,61 +19,61 @@ fn header(number: u64, timestamp: u64) -> Header {
     Header { number, timestamp, difficulty, base_fee_per_gas: (number >= 27).then_some(7), ..Default::default() }
 }
 
-#[test]
-fn presets_are_known() {
-    for (name, chain_id, stack) in [
-        ("ethereum", 1, Stack::Ethereum),
-        ("op-mainnet", 10, Stack::Op),
-        ("base", 8453, Stack::Op),
-        ("base-sepolia", 84532, Stack::Op),
-        ("op-sepolia", 11_155_420, Stack::Op),
-        ("geth-dev", 1337, Stack::Ethereum),
-        ("anvil", 31_337, Stack::Ethereum),
-    ] {
-        let spec = ChainSpec::parse(name).unwrap();
-        assert_eq!((spec.chain_id, spec.stack), (chain_id, stack), "{name}");
-        assert_eq!(preset_of(chain_id), Some(name));
-    }
-    assert_eq!(preset_of(5), None);
-    assert!(matches!(ChainSpec::parse("no-such-chain"), Err(Error::Malformed(_))));
+const OP: &str = r#"{
+    "chainId": 7, "optimism": {}, "homesteadBlock": 0, "mergeNetsplitBlock": 0, "bedrockBlock": 0, "regolithTime": 0,
+    "canyonTime": 10, "ecotoneTime": 20, "fjordTime": 30, "graniteTime": 40, "holoceneTime": 50, "isthmusTime": 60,
+    "jovianTime": 70, LATER }"#;
+
+fn op(later: &str) -> Result<ChainSpec, Error> {
+    ChainSpec::parse(&OP.replace("LATER", later))
 }
 
 #[test]
-fn presets_have_the_forks_of_their_chains() {
-    let at = |number, timestamp| Header { number, timestamp, ..Default::default() };
-    let ethereum = ChainSpec::parse("ethereum").unwrap();
-    for (number, timestamp, fork) in [
-        (1_149_999, 0, SpecId::FRONTIER),
-        (1_150_000, 0, SpecId::HOMESTEAD),
-        (12_964_999, 0, SpecId::BERLIN),
-        (12_965_000, 0, SpecId::LONDON),
-        (17_034_869, 1_681_338_454, SpecId::MERGE),
-        (17_034_870, 1_681_338_455, SpecId::SHANGHAI),
-        (22_431_083, 1_746_612_310, SpecId::CANCUN),
-        (22_431_084, 1_746_612_311, SpecId::PRAGUE),
-        (23_935_694, 1_764_798_551, SpecId::OSAKA),
-    ] {
-        assert_eq!(ethereum.eth_env(&at(number, timestamp)).cfg_env.spec, fork, "block {number}");
-    }
-    let base = ChainSpec::parse("base").unwrap();
+fn forks_of_the_op_stack_and_of_base_begin_at_their_times() {
+    let at = |timestamp| Header { number: 1, timestamp, ..Default::default() };
+    let karst = op(r#""karstTime": 80, "osakaTime": 80"#).unwrap();
+    let base = op(r#""base": { "azul": 80, "beryl": 90, "cobalt": 100, "denim": 110 }"#).unwrap();
     for (timestamp, fork) in [
-        (1_704_992_401 - 1, OpSpecId::REGOLITH),
-        (1_704_992_401, OpSpecId::CANYON),
-        (1_710_374_401, OpSpecId::ECOTONE),
-        (1_720_627_201, OpSpecId::FJORD),
-        (1_746_806_401 - 1, OpSpecId::HOLOCENE),
-        (1_746_806_401, OpSpecId::ISTHMUS),
+        (9, OpSpecId::REGOLITH),
+        (10, OpSpecId::CANYON),
+        (20, OpSpecId::ECOTONE),
+        (30, OpSpecId::FJORD),
+        (40, OpSpecId::GRANITE),
+        (50, OpSpecId::HOLOCENE),
+        (60, OpSpecId::ISTHMUS),
+        (79, OpSpecId::JOVIAN),
+        (80, OpSpecId::KARST),
+        (120, OpSpecId::KARST),
     ] {
-        assert_eq!(base.op_env(&at(20_000_000, timestamp)).cfg_env.spec, fork, "time {timestamp}");
+        for spec in [&karst, &base] {
+            assert_eq!(spec.op_env(&at(timestamp)).cfg_env.spec, fork, "time {timestamp}");
+            assert!(spec.expect_known(&at(timestamp)).is_ok());
+        }
     }
-    let sepolia = ChainSpec::parse("op-sepolia").unwrap();
-    for (timestamp, fork) in [(1_732_633_200, OpSpecId::HOLOCENE), (1_744_905_600, OpSpecId::ISTHMUS)] {
-        assert_eq!(sepolia.op_env(&at(20_000_000, timestamp)).cfg_env.spec, fork, "time {timestamp}");
+    assert!(karst.limits_pairings(80) && !karst.limits_pairings(79) && !base.limits_pairings(80));
+    let both = op(r#""karstTime": 80, "base": { "azul": 80 }"#);
+    assert!(matches!(both, Err(Error::Unsupported(text)) if text.contains("karstTime")));
+}
+
+#[test]
+fn a_fork_that_is_not_known_ends_where_it_begins() {
+    let at = |number, timestamp| Header { number, timestamp, ..Default::default() };
+    for (field, last, first, said) in [
+        (r#""lagoonTime": 100"#, at(5, 99), at(6, 100), "lagoonTime, from time 100 on"),
+        (r#""interopTime": "0x64""#, at(5, 99), at(6, 100), "interopTime, from time 100 on"),
+        (r#""someBlock": 7"#, at(6, 200), at(7, 200), "someBlock, from block 7 on"),
+        (r#""amsterdamTime": 100"#, at(5, 99), at(6, 100), "Amsterdam, from time 100 on"),
+        (r#""base": { "azul": 80, "ebony": 100 }"#, at(5, 99), at(6, 100), "base.ebony, from time 100 on"),
+    ] {
+        let spec = op(field).unwrap();
+        assert_eq!(spec.unknown_forks(), [said]);
+        assert!(spec.expect_known(&last).is_ok(), "{field}");
+        let refused = spec.expect_known(&first).unwrap_err();
+        assert!(matches!(&refused, Error::UnknownFork(text) if text.contains("does not know")), "{refused}");
     }
-    for name in ["geth-dev", "anvil"] {
-        let spec = ChainSpec::parse(name).unwrap();
-        assert_eq!(spec.eth_env(&at(1, 1)).cfg_env.spec, SpecId::OSAKA, "{name}");
-        assert_eq!(spec.blob_params_at(1).unwrap().max_blob_count, 9, "{name}");
+    // What changes nothing that is executed, and what never comes.
+    for known in [r#""deltaTime": 1"#, r#""pectraBlobScheduleTime": 1"#, r#""lagoonTime": null"#] {
+        assert_eq!(op(known).unwrap().unknown_forks(), Vec::<String>::new(), "{known}");
     }
 }
 

@@ -2,13 +2,13 @@
 //! gives; and the sealed block, taken over without executing it, what executing it gives. Blocks are real ones of OP
 //! Sepolia and op-geth, and random ones.
 
-mod case;
+pub(crate) mod case;
 mod compare;
 mod cost;
 mod hostile;
-mod made;
+pub(crate) mod made;
 mod promotion;
-mod real;
+pub(crate) mod real;
 mod refused;
 mod versions;
 mod whole;
