@@ -3,7 +3,7 @@ import { CHAIN_HEADINGS, chainCells } from '../../rules/describe.ts';
 import type { CommandContext } from '../dispatch.ts';
 
 /** `chain-query chains`: prints the chains that are known by name. */
-export async function run(_options: CommandOptions<'chains'>, { stdout }: CommandContext): Promise<void> {
+export function run(_options: CommandOptions<'chains'>, { stdout }: CommandContext): Promise<void> {
   const rows = [CHAIN_HEADINGS, ...chainCells()];
   const widths = CHAIN_HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   for (const row of rows) {
@@ -14,4 +14,5 @@ export async function run(_options: CommandOptions<'chains'>, { stdout }: Comman
         .trimEnd()}\n`,
     );
   }
+  return Promise.resolve();
 }

@@ -124,7 +124,8 @@ mod tests {
         let tx = TxLegacy { gas_limit: 1_000_000, ..Default::default() };
         assert_eq!(GasClaim::none().least_left(5, &tx), 0);
         assert!(!GasClaim::none().is_passed_by(u64::MAX));
-        let spec = ChainSpec::parse(r#"{ "chainId": 7, "optimism": {}, "canyonTime": 0, "regolithTime": 0 }"#).unwrap();
+        let spec =
+            ChainSpec::parse(r#"{ "chainId": 7, "optimism": {}, "canyonTime": 0, "regolithTime": 0 }"#).unwrap();
         let header = Header { timestamp: 1_800_000_000, number: 1 << 25, ..Default::default() };
         let claim = GasClaim::new(&spec, &header, 10, u64::MAX);
         assert_eq!((claim.least_left(10, &tx), claim.least_left(11, &tx)), (1_000_000, 1_000_000));

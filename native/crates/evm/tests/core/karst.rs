@@ -37,7 +37,14 @@ fn block_of(parent: &Header, transactions: Vec<OpTxEnvelope>) -> Block<OpTxEnvel
 }
 
 fn paid(nonce: u64, gas_limit: u64) -> TxEip1559 {
-    TxEip1559 { chain_id: 7, nonce, gas_limit, max_fee_per_gas: 7, to: TxKind::Call(CONTRACT), ..Default::default() }
+    TxEip1559 {
+        chain_id: 7,
+        nonce,
+        gas_limit,
+        max_fee_per_gas: 7,
+        to: TxKind::Call(CONTRACT),
+        ..Default::default()
+    }
 }
 
 #[test]
