@@ -1,9 +1,8 @@
-import type { CommandOptions } from '../../config/table.ts';
 import { CHAIN_HEADINGS, chainCells } from '../../rules/describe.ts';
 import type { CommandContext } from '../dispatch.ts';
 
 /** `chain-query chains`: prints the chains that are known by name. */
-export function run(_options: CommandOptions<'chains'>, { stdout }: CommandContext): Promise<void> {
+export async function run(_options: unknown, { stdout }: CommandContext): Promise<void> {
   const rows = [CHAIN_HEADINGS, ...chainCells()];
   const widths = CHAIN_HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   for (const row of rows) {
@@ -14,5 +13,4 @@ export function run(_options: CommandOptions<'chains'>, { stdout }: CommandConte
         .trimEnd()}\n`,
     );
   }
-  return Promise.resolve();
 }
