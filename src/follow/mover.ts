@@ -20,7 +20,7 @@ import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
 import { restoreHotState } from './state/restore.ts';
-import { slotsAhead } from './state/slots-ahead.ts';
+import { SlotsAhead } from './state/slots-ahead.ts';
 
 export interface FollowerOptions {
   /** Blocks that can be taken off the head. */
@@ -60,8 +60,7 @@ export class ChainMover {
 
   /** Traces that were wrong. */
   readonly #denials = new Denials(TRACE_DENIAL);
-  /** Of the newest block. */
-  #timestamp: number | undefined;
+  readonly #slotsAhead = new SlotsAhead();
   /** The block that did not verify the last time. */
   #suspect: Hex | undefined;
 
@@ -242,14 +241,10 @@ export class ChainMover {
   /** Has what the next blocks are sure to need read before they come. */
   #readAhead(outcomes: readonly EncodedOutcome[]): void {
     const last = outcomes.at(-1);
-    const before = outcomes.at(-2)?.timestamp ?? this.#timestamp;
-    this.#timestamp = last?.timestamp;
-    // While catching up, the next block is here already.
-    if (last === undefined || before === undefined || outcomes.length > 1) return;
-    const keys = slotsAhead(last, last.timestamp - before);
-    if (keys.length === 0) return;
+    const keys = last === undefined ? [] : this.#slotsAhead.due(last);
+    if (last === undefined || keys.length === 0) return;
     // Whoever needs it and does not find it asks again, and hears why it cannot be had.
-    this.#modules.state.load(keys, last.number, last).catch(() => undefined);
+    this.#modules.state.load(keys, last.number, last).catch(() => this.#slotsAhead.forget());
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */

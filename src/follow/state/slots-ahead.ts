@@ -6,27 +6,79 @@ import { fromHex } from '../../primitives/hex.ts';
 const BEACON_ROOTS = fromHex('0x000f3df6d732807ef1319fb7b8bb8522d0beac02');
 const BLOCK_HASHES = fromHex('0x0000f90827f1c53a10cb7a02335b175320002935');
 const RING = 8_191;
-/** The block after the next may be pre-confirmed before the next is sealed. */
-const BLOCKS_AHEAD = 2;
+/** Blocks whose slots are read together: with two slots a time and one a number, it is about one batch of calls. */
+const BLOCKS_AHEAD = 32;
+/** Read again when no more than these are left: some blocks may be pre-confirmed before the next is sealed. */
+const MARGIN = 6;
+
+type Block = Pick<Outcome, 'number' | 'timestamp' | 'diff'>;
 
 /**
- * What the blocks after this one will write at their start, if time goes on as it did. A ring comes round to a slot that
- * nobody has read for hours: read ahead, no block has to wait for it.
+ * What the next blocks will write at their start, if time goes on as it did. A ring comes round to a slot that nobody has
+ * read for hours: read ahead, no block has to wait for it; read for many blocks at once, it costs hardly a request.
  */
-export function slotsAhead(
-  { number, timestamp, diff }: Pick<Outcome, 'number' | 'timestamp' | 'diff'>,
-  secondsPerBlock: number,
-): readonly StateKey[] {
-  const isWritten = (contract: Uint8Array): boolean =>
-    diff.slots.some(([address]) => Buffer.compare(address, contract) === 0);
-  const [hasRoots, hasHashes] = [isWritten(BEACON_ROOTS), isWritten(BLOCK_HASHES)];
-  const keys: StateKey[] = [];
-  for (let ahead = 1; ahead <= BLOCKS_AHEAD; ahead++) {
-    if (hasHashes) keys.push(slotOf(BLOCK_HASHES, (number + ahead - 1) % RING));
-    const place = (timestamp + ahead * secondsPerBlock) % RING;
-    if (hasRoots) keys.push(slotOf(BEACON_ROOTS, place), slotOf(BEACON_ROOTS, place + RING));
+export class SlotsAhead {
+  /** The last blocks, oldest first. */
+  #recent: { readonly number: number; readonly timestamp: number }[] = [];
+  /** The last block and time that were given out. */
+  #number = 0;
+  #time = 0;
+
+  /** What to read now that this block is the head; mostly nothing. */
+  due({ number, timestamp, diff }: Block): readonly StateKey[] {
+    this.#note(number, timestamp);
+    const isWritten = (contract: Uint8Array): boolean =>
+      diff.slots.some(([address]) => Buffer.compare(address, contract) === 0);
+    const [hasRoots, hasHashes] = [isWritten(BEACON_ROOTS), isWritten(BLOCK_HASHES)];
+    const pace = this.#pace();
+    if (pace === undefined) return [];
+    const { step, secondsPerBlock } = pace;
+    const isShort =
+      (hasHashes && this.#number < number + MARGIN) ||
+      (hasRoots && this.#time < timestamp + Math.max(step, MARGIN * secondsPerBlock));
+    // Both at once, so that they stay in step.
+    if (!isShort) return [];
+    const keys: StateKey[] = [];
+    if (hasHashes) {
+      const last = number + BLOCKS_AHEAD;
+      // Block N writes the hash of its parent.
+      for (let at = Math.max(number, this.#number); at < last; at++)
+        keys.push(slotOf(BLOCK_HASHES, at % RING));
+      this.#number = last;
+    }
+    if (hasRoots) {
+      const last = timestamp + step * Math.ceil((BLOCKS_AHEAD * secondsPerBlock) / step);
+      for (let at = timestamp + step; at <= last; at += step) {
+        if (at <= this.#time) continue;
+        keys.push(slotOf(BEACON_ROOTS, at % RING), slotOf(BEACON_ROOTS, (at % RING) + RING));
+      }
+      this.#time = last;
+    }
+    return keys;
   }
-  return keys;
+
+  /** What was given out last could not be read: it is given out again. */
+  forget(): void {
+    [this.#number, this.#time] = [0, 0];
+  }
+
+  #note(number: number, timestamp: number): void {
+    // After a reorg, what was above is gone.
+    this.#recent = this.#recent.filter((block) => block.number < number).slice(-BLOCKS_AHEAD);
+    this.#recent.push({ number, timestamp });
+  }
+
+  /** The least time between two blocks that differ in it, and the time of a block on average. */
+  #pace(): { readonly step: number; readonly secondsPerBlock: number } | undefined {
+    const [first] = this.#recent;
+    const last = this.#recent.at(-1);
+    if (first === undefined || last === undefined || first.timestamp === last.timestamp) return undefined;
+    const steps = this.#recent
+      .slice(1)
+      .map(({ timestamp }, at) => timestamp - (this.#recent[at]?.timestamp ?? 0));
+    const step = Math.min(...steps.filter((seconds) => seconds > 0));
+    return { step, secondsPerBlock: (last.timestamp - first.timestamp) / (last.number - first.number) };
+  }
 }
 
 function slotOf(address: Uint8Array, place: number): StateKey {
