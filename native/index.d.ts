@@ -99,6 +99,8 @@ export declare class NativeChain {
   readonly chainId: string;
   /** Forks of the chain whose rules are not known, in words. */
   readonly unknownForks: string[];
+  /** Takes over the blob parameters of a chain config of the same chain; nothing else of it counts. */
+  adoptBlobs(config: string): void;
   /** Throws `unknown-fork` for the header (RLP) of a block whose rules are not known. */
   expectKnown(header: Uint8Array): void;
   startAtGenesis(genesis: string): Buffer;

@@ -124,6 +124,11 @@ export class NativeExecutor implements Executor {
     return this.#chain.unknownForks;
   }
 
+  /** Takes over the blob parameters of a chain config of the same chain, from now on and on every thread. */
+  adoptBlobs(config: string): void {
+    this.#chain.adoptBlobs(config);
+  }
+
   /** Throws `UnknownForkError` for the header of a block whose rules are not known here. */
   expectKnown(header: Uint8Array): void {
     try {

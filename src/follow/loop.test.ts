@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { FollowWorld, HYSTERESIS } from '../../test/support/follow/world.ts';
+import { FollowWorld, HYSTERESIS, REFUSED_AFTER } from '../../test/support/follow/world.ts';
 import { refOf } from '../../test/support/store/contract-chain.ts';
 import type { Outcome } from '../chain/outcome.ts';
 import type { FollowEvent } from './events.ts';
@@ -282,5 +282,65 @@ describe('a copy that cannot go on', () => {
       expect(anchored(world)).toBe(isFinal ? 0 : 1);
       expect(await world.head()).toEqual(refOf(isFinal ? main : fork));
     }
+  });
+});
+
+describe('with a block that our rules refuse (B16)', () => {
+  /** A block on the main chain that does not verify, and some on top of it. */
+  const fork = (world: FollowWorld, main: Outcome): readonly [Outcome, Outcome] => {
+    const bad = world.grow(main, 1, 'new rules');
+    world.invalid.add(bad.hash);
+    return [bad, world.grow(bad, 3)];
+  };
+
+  it('takes it for the chain’s when another upstream has it, and goes on by itself should it verify', async () => {
+    const { world, main } = await begin(2);
+    const [bad, tip] = fork(world, main);
+    await world.say('a', tip);
+    await world.say('b', tip);
+    await world.wait(2_000);
+    expect(world.rules.tooOld).toContain(`block ${bad.number} ${bad.hash} is part of the chain`);
+    expect(world.rules.tooOld).toContain('upgrade');
+    expect(world.following?.trouble).toContain('is refused by the rules used here');
+    expect(world.lies).toEqual([]);
+    expect(await world.head()).toEqual(refOf(main));
+    world.invalid.clear();
+    await world.wait(20_000);
+    expect(await world.head()).toEqual(refOf(tip));
+    expect(world.rules.tooOld).toBeUndefined();
+  });
+
+  it('takes it for the only upstream’s once that has built on it for a minute', async () => {
+    const { world, main } = await begin(1);
+    const [bad, tip] = fork(world, main);
+    await world.say('a', bad);
+    await world.wait(REFUSED_AFTER + 20_000);
+    expect(world.rules.tooOld).toBeUndefined();
+    expect(world.following?.trouble).toContain('is refused');
+    await world.say('a', tip);
+    await world.wait(20_000);
+    expect(world.rules.tooOld).toContain('is part of the chain');
+    expect(world.lies).toEqual([]);
+    // It takes it back.
+    const other = world.grow(main, 5, 'old rules');
+    await world.say('a', other);
+    await world.wait(20_000);
+    expect(await world.head()).toEqual(refOf(other));
+    expect(world.rules.tooOld).toBeUndefined();
+  });
+
+  it('follows another upstream that has other blocks, and calls neither a liar', async () => {
+    const { world, main } = await begin(2);
+    const [, tip] = fork(world, main);
+    await world.say('a', tip);
+    let theirs = main;
+    for (let round = 0; round < 20; round++) {
+      theirs = world.grow(theirs, 1);
+      await world.say('b', theirs);
+      await world.wait(5_000);
+    }
+    expect(await world.head()).toEqual(refOf(theirs));
+    expect(world.rules.tooOld).toBeUndefined();
+    expect(world.lies).toEqual([]);
   });
 });

@@ -1,16 +1,18 @@
 import type { BlockRef } from '../chain/outcome.ts';
-import { ExecutionLimitError } from '../executor/errors.ts';
+import { ExecutionLimitError, UnknownForkError } from '../executor/errors.ts';
 import { type BackOff, type Clock, fullBackOffMs, sleep, systemClock } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
 import { type Decision, Leader, type Target } from '../source/heads/leader.ts';
 import type { Circumstances, Exclusion } from '../source/heads/leader-moment.ts';
 import type { ChainSource, HeadListener } from '../source/interface.ts';
 import type { Anchoring } from './anchor.ts';
-import { FalseCopyError, NotExtendingError, UnfollowableError } from './errors.ts';
+import { RefusedBlockError } from './blocks/refused-block.ts';
+import { FalseCopyError, NotExtendingError, RulesTooOldError, UnfollowableError } from './errors.ts';
 import { type FinalityModules, markFinality } from './finality.ts';
 import type { ChainMover } from './mover.ts';
 import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
 import { blameFor, ReanchorReasons, STATE_GONE } from './reanchor-reasons.ts';
+import type { RulesGuard } from './rules/rules-guard.ts';
 
 export interface FollowingOptions extends PruningOptions {
   /** Whether a copy that cannot go on may re-anchor, without what it held. */
@@ -28,6 +30,7 @@ export interface FollowingModules {
   readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
   readonly mover: Pick<ChainMover, 'moveTowards'>;
   readonly anchoring: Pick<Anchoring, 'reanchor'>;
+  readonly rules: Pick<RulesGuard, 'refused' | 'stopped' | 'tooOld'>;
   readonly publish: PruningModules['publish'];
   readonly observe: PruningModules['observe'];
   readonly clock?: Clock;
@@ -198,6 +201,7 @@ export class FollowLoop {
       if (isFaultOf(upstream, problem)) this.#leader.failed(target.head, now);
       if (problem instanceof UnfollowableError) this.#leader.refused(upstream, now);
       if (problem instanceof ExecutionLimitError) this.#leader.overburdened(upstream, now);
+      await this.#noteRules(problem, signal);
       this.#reanchorReasons.failed(blameFor(problem, upstream), now);
       const next = (await this.#decide(signal)).target?.head.upstream;
       if (failures === 1 && next !== upstream) return failures;
@@ -205,6 +209,17 @@ export class FollowLoop {
     await sleep(this.#clock, retryMs, signal).catch(() => {});
     await this.#reanchor(problem, signal);
     return failures;
+  }
+
+  /** A block that our rules refuse, or may not be executed by: nobody lied, but they may be too old. */
+  async #noteRules(problem: unknown, signal: AbortSignal): Promise<void> {
+    const { rules } = this.#modules;
+    if (problem instanceof RulesTooOldError || problem instanceof UnknownForkError)
+      await rules.stopped(problem.message);
+    if (!(problem instanceof RefusedBlockError)) return;
+    await rules.refused(problem, signal);
+    // While it may be false, somebody else's is rather gone to.
+    if (rules.tooOld === undefined) this.#leader.refused(problem.upstream, this.#clock.now());
   }
 
   /** Begins at another anchor where nothing else helps: what is held is known to be false, or nobody can go on from it. */

@@ -5,7 +5,9 @@ import type { Outcome } from '../chain/outcome.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import type { Target } from '../source/heads/leader.ts';
-import { ChainMover } from './mover.ts';
+import { RefusedBlockError } from './blocks/refused-block.ts';
+import { RulesTooOldError } from './errors.ts';
+import { ChainMover, type Stop } from './mover.ts';
 
 const { signal } = new AbortController();
 
@@ -141,6 +143,42 @@ it('reports who names a block as what it is not', async () => {
   await expect(go({ head, mode: 'extend' })).rejects.toThrow('as what it is not');
   expect(world.lies).toMatchObject([{ upstream: 'b', lie: { item: fork.hash } }]);
   expect(await world.head()).toEqual(refOf(main));
+});
+
+it('bans nobody for a block that its rules refuse, and takes those below it (B16)', async () => {
+  const { world, go, main, a } = await begin();
+  const tip = world.grow(main, 8);
+  a.tip = tip;
+  const bad = world.at(tip, 23) ?? tip;
+  world.invalid.add(bad.hash);
+  await expect(go(targetOf(tip, 'follow'))).rejects.toThrow('gas used');
+  await expect(go(targetOf(tip, 'follow'))).rejects.toThrow(RefusedBlockError);
+  expect(await world.head()).toEqual(refOf(world.at(tip, 22) ?? tip));
+  expect(world.lies).toEqual([]);
+  // Rules that fit.
+  world.invalid.clear();
+  await go(targetOf(tip, 'follow'));
+  expect(await world.head()).toEqual(refOf(tip));
+});
+
+it('executes no block of a time whose rules are not known (B16)', async () => {
+  const { world, main, a } = await begin();
+  const tip = world.grow(main, 8);
+  a.tip = tip;
+  const time = world.at(tip, 23)?.timestamp ?? 0;
+  const stop = (): Stop => ({ time, reason: 'a fork that is not known here' });
+  const options = { undoWindow: 16, catchUpBlocks: 4, verifyState: true };
+  const mover = new ChainMover(options, { ...world.modules(), prove: async () => [], stop });
+  const go = async (target: Target): Promise<void> => {
+    while (!(await mover.moveTowards(target, signal)));
+  };
+  await expect(go(targetOf(tip, 'follow'))).rejects.toThrow(RulesTooOldError);
+  expect(await world.head()).toEqual(refOf(world.at(tip, 22) ?? tip));
+  // A reorg below it is followed as far as that.
+  const fork = world.grow(world.at(main, 19) ?? main, 6, 'fork');
+  a.tip = fork;
+  await expect(go(targetOf(fork, 'follow'))).rejects.toThrow('a fork that is not known here');
+  expect(await world.head()).toEqual(refOf(world.at(fork, 22) ?? fork));
 });
 
 it('asks for traces again, some time after one was wrong', async () => {

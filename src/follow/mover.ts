@@ -1,26 +1,24 @@
 import type { BlockRef, EncodedOutcome } from '../chain/outcome.ts';
-import { describeKey } from '../chain/state-key.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { Promotion } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
-import { SourceError } from '../source/errors.ts';
 import type { Target } from '../source/heads/leader.ts';
 import type { ChainSource, HeadEvent } from '../source/interface.ts';
 import { Denials } from '../source/pool/denials.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { removedBlocks } from './blocks/removed.ts';
-import { FalseCopyError, FinalizedError, NotExtendingError, TooDeepError } from './errors.ts';
+import { FinalizedError, NotExtendingError, RulesTooOldError, TooDeepError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
 import { restoreHotState } from './state/restore.ts';
 import { SlotsAhead } from './state/slots-ahead.ts';
+import { Suspects } from './suspects.ts';
 
 export interface FollowerOptions {
   /** Blocks that can be taken off the head. */
@@ -31,14 +29,22 @@ export interface FollowerOptions {
   readonly verifyState: boolean;
 }
 
+/** No block of this time (in seconds) or later is executed. */
+export interface Stop {
+  readonly time: number;
+  readonly reason: string;
+}
+
 export interface FollowerModules {
   readonly store: Store;
   readonly executor: NativeExecutor;
-  readonly source: Pick<ChainSource, 'prestate' | 'report' | 'hashAt'>;
+  readonly source: Pick<ChainSource, 'prestate' | 'report' | 'hashAt' | 'status'>;
   readonly blocks: BlockReader;
   readonly state: PinnedState;
   /** Reads what the chain really has, with a proof of it. */
   readonly prove: StateReader;
+  /** From when on the chain has rules that we lack, and why, if that is known (B16). */
+  readonly stop?: () => Stop | undefined;
   readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
 }
@@ -61,12 +67,14 @@ export class ChainMover {
   /** Traces that were wrong. */
   readonly #denials = new Denials(TRACE_DENIAL);
   readonly #slotsAhead = new SlotsAhead();
-  /** The block that did not verify the last time. */
-  #suspect: Hex | undefined;
+  readonly #suspects: Suspects;
+  /** The block that could not be executed the last time. */
+  #failed: number | undefined;
 
   constructor(options: FollowerOptions, modules: FollowerModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#suspects = new Suspects(modules);
   }
 
   /** Takes a step towards a head; true once there is none left to take. */
@@ -106,10 +114,11 @@ export class ChainMover {
   /** Fetches some of the blocks between the head and the target by number, all at once. */
   async #catchUp(head: BlockRef, { head: target, mode }: Target, signal: AbortSignal): Promise<void> {
     // Hot state must reach back to the last block written: what it lacks is read as of its oldest one.
-    const last = Math.min(
-      target.number,
-      head.number + Math.min(this.#options.catchUpBlocks, this.#options.undoWindow),
-    );
+    const ahead = Math.min(this.#options.catchUpBlocks, this.#options.undoWindow);
+    // Those below a block that could not be executed must not wait for it.
+    const failed = this.#failed ?? 0;
+    const most = failed > head.number + 1 ? failed - 1 : Number.POSITIVE_INFINITY;
+    const last = Math.min(target.number, head.number + ahead, most);
     const numbers = Array.from({ length: last - head.number }, (_, index) => head.number + 1 + index);
     // Of nobody else: a number means another block on another fork.
     const read = { signal, only: target.upstream };
@@ -186,10 +195,11 @@ export class ChainMover {
   /** Puts blocks on top of `base`, which is the head or becomes it. */
   async #extend(
     base: BlockRef,
-    blocks: readonly (ReadBlock | EncodedOutcome)[],
+    offered: readonly (ReadBlock | EncodedOutcome)[],
     signal: AbortSignal,
   ): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
+    const blocks = this.#beforeStop(offered);
     const { head } = await this.#marks();
     const replaces = head.hash !== base.hash;
     const outcomes: EncodedOutcome[] = [];
@@ -203,11 +213,15 @@ export class ChainMover {
         executor.revertTo(base.number);
         state.readAt(base);
       }
-      for (const block of blocks) outcomes.push('rlp' in block ? await this.#execute(block, signal) : block);
+      for (const block of blocks) {
+        outcomes.push('rlp' in block ? await this.#execute(block, base, signal) : block);
+      }
       const pins = state.dueWith(outcomes);
       await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
       state.written(pins);
+      this.#failed = undefined;
     } catch (error) {
+      this.#failed = blocks[outcomes.length]?.number;
       // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
       const version = executor.dropPreconfirmed(0);
       await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });
@@ -225,6 +239,15 @@ export class ChainMover {
     this.#readAhead(outcomes);
     const { number, hash } = blocks.at(-1) ?? base;
     this.#modules.observe({ kind: 'moved', head: { number, hash } });
+  }
+
+  /** Those of a time whose rules are known; throws when there are none (B16). */
+  #beforeStop<T extends { readonly timestamp: number }>(blocks: readonly T[]): readonly T[] {
+    const stop = this.#modules.stop?.();
+    if (stop === undefined) return blocks;
+    const known = blocks.findIndex(({ timestamp }) => timestamp >= stop.time);
+    if (known === 0) throw new RulesTooOldError(stop.reason);
+    return known < 0 ? blocks : blocks.slice(0, known);
   }
 
   /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
@@ -248,13 +271,17 @@ export class ChainMover {
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */
-  async #execute(block: ReadBlock, signal: AbortSignal): Promise<EncodedOutcome> {
+  async #execute(block: ReadBlock, base: BlockRef, signal: AbortSignal): Promise<EncodedOutcome> {
     const { executor, source, state, observe } = this.#modules;
     const started = performance.now();
     let rounds = 0;
     const usesTraces = !this.#options.verifyState && !this.#denials.isDenied(TRACES, started);
     const trace = usesTraces ? prestateTrace(source, block.hash, block.upstream) : undefined;
-    const reads = new BlockReads(block.upstream, trace);
+    const reads = new BlockReads(this.#suspects.preferFor(block), trace);
+    const accept = (): void => {
+      state.accept(reads);
+      this.#suspects.verified(block, reads);
+    };
     try {
       const load: BlockLoader = (keys, asOf) => {
         rounds++;
@@ -262,12 +289,12 @@ export class ChainMover {
       };
       const promotion = await executor.promote(block.rlp, load, signal);
       if (promotion.outcome !== undefined) {
-        state.accept(reads);
+        accept();
         this.#observePromotion(block, promotion, performance.now() - started);
         return promotion.outcome;
       }
       const outcome = await executor.execute(block.rlp, load, signal);
-      state.accept(reads);
+      accept();
       this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
       observe({
         kind: 'executed',
@@ -279,7 +306,10 @@ export class ChainMover {
       });
       return outcome;
     } catch (error) {
-      if (error instanceof InvalidBlockError) await this.#blame(block, reads, error);
+      if (!(error instanceof InvalidBlockError)) throw error;
+      if (!reads.usedTrace) throw await this.#suspects.judge(block, reads, error, base);
+      // Tracers differ in what they leave out: before anybody is suspected, the block is tried without.
+      this.#denials.deny(TRACES, performance.now());
       throw error;
     }
   }
@@ -292,51 +322,6 @@ export class ChainMover {
     const { number, hash } = block;
     const transactions = outcome?.receipts.length ?? 0;
     this.#modules.observe({ kind: 'sealed', block: { number, hash }, transactions, preconfirmed, kept, ms });
-  }
-
-  /**
-   * The block's own parts fit its hash, so what it was executed on is false, or nobody ever built such a block. Those
-   * who told us are banned for a while, unless it was us: what requests were told is held, and was never checked.
-   */
-  async #blame(block: ReadBlock, reads: BlockReads, error: InvalidBlockError): Promise<void> {
-    if (reads.usedTrace) {
-      // Tracers differ in what they leave out: before anybody is called a liar, the block is tried without.
-      this.#denials.deny(TRACES, performance.now());
-      return;
-    }
-    if (this.#suspect !== block.hash) {
-      // Hot state gave some of it unasked. It is empty the next time, and all that the block reads is seen.
-      this.#suspect = block.hash;
-      return;
-    }
-    await this.#expectTrue(reads);
-    const liars = reads.sources.size > 0 ? reads.sources : [block.upstream];
-    for (const liar of liars)
-      this.#modules.source.report(liar, { item: block.hash, what: error.type.reason });
-  }
-
-  /** Throws when a proof shows that something is false that was held here before the block was read. */
-  async #expectTrue({ held, prefer }: BlockReads): Promise<void> {
-    const pins = [...held.values()].filter(({ key }) => key.kind === 'account' || key.kind === 'slot');
-    const at = (await this.#marks()).head;
-    const truths = await this.#modules
-      .prove(
-        pins.map(({ key }) => key),
-        at,
-        { prefer },
-      )
-      .catch((failure: unknown) => {
-        // Without proofs nobody can tell who is right.
-        if (failure instanceof SourceError || failure instanceof StateUnavailableError) return [];
-        throw failure;
-      });
-    for (const [index, { key, value }] of pins.entries()) {
-      const truth = truths[index]?.value;
-      if (truth === undefined || Buffer.compare(truth, value) === 0) continue;
-      throw new FalseCopyError(
-        `${describeKey(key)}, as it is held here, is proven false: an upstream lied when it was read for a request`,
-      );
-    }
   }
 
   async #isCanonical({ number, hash }: BlockRef): Promise<boolean> {

@@ -17,7 +17,9 @@ import { FollowLoop } from './loop.ts';
 import { FollowTelemetry, measurePins } from './metrics.ts';
 import { ChainMover } from './mover.ts';
 import { untilReachable } from './retry.ts';
+import { withAdopted } from './rules/adopted-blobs.ts';
 import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rules/chain-rules.ts';
+import { openGuard } from './rules/open-guard.ts';
 import { RulesProof } from './rules/proof.ts';
 import { withAncestors } from './state/ancestor-reader.ts';
 import { PinnedState } from './state/pinned-state.ts';
@@ -75,7 +77,8 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     );
     measurePins(modules.registry, () => state.waiting);
     const load: StateLoader = (keys, number, of, request) => state.load(keys, number, of, request);
-    const executor = NativeExecutor.create(rules.text, servingOptions(options), { load });
+    const text = await withAdopted(store, rules.text);
+    const executor = NativeExecutor.create(text, servingOptions(options), { load });
     for (const fork of executor.unknownForks) {
       logger.warn(
         { fork },
@@ -89,11 +92,16 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       if (!(error instanceof SourceError)) throw error;
     });
     const preconfirming = openPreconfirming(options, { ...modules, executor, state });
+    let leader = (): string | undefined => undefined;
+    const adoptBlobs = (config: string): void => executor.adoptBlobs(config);
+    const guard = openGuard(text, options, { ...modules, source, adoptBlobs, leader: () => leader() });
     const proof = new RulesProof(rules, { store, logger });
     const observe: ObserveFollowing = (event) => {
       telemetry.observeFollowing(event);
       proof.observe(event);
-      if (event.kind === 'moved') preconfirming?.setHead(event.head);
+      if (event.kind !== 'moved') return;
+      preconfirming?.setHead(event.head);
+      guard.moved(event.head);
     };
     const { publish } = modules;
     const blocks = new BlockReader({ source, executor });
@@ -106,8 +114,9 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const first = (await store.marks())?.head;
     if (first === undefined) throw new Error('the store holds no block');
     observe({ kind: 'moved', head: first });
-    const mover = new ChainMover(options, { ...parts, prove });
-    const loop = new FollowLoop(followOptions, { ...parts, mover, anchoring }, first);
+    const mover = new ChainMover(options, { ...parts, prove, stop: () => guard.stop });
+    const loop = new FollowLoop(followOptions, { ...parts, mover, anchoring, rules: guard }, first);
+    leader = () => loop.leader;
     let running: Promise<unknown> | undefined;
     return {
       executor,
@@ -117,12 +126,19 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         const lag = Math.max(0, (loop.target?.number ?? 0) - (head?.number ?? 0));
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         const { outage, confirmedAgeMs } = telemetry;
-        const { trouble, leader } = loop;
-        const seen = { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs: age };
-        return { head, lag, leader, ...readinessOf(options, { ...seen, upstreams: source.status() }) };
+        const { trouble } = loop;
+        const rulesTooOld = guard.tooOld;
+        const seen = { lag, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs: age };
+        const { issues, warnings = [] } = readinessOf(options, { ...seen, upstreams: source.status() });
+        return { head, lag, leader: loop.leader, issues, warnings: [...warnings, ...guard.warnings] };
       },
       start() {
-        running = Promise.all([loop.run(stop.signal), preconfirming?.run(stop.signal)]).catch(
+        const { signal } = stop;
+        const follow = async (): Promise<void> => {
+          await guard.begin(signal);
+          await loop.run(signal);
+        };
+        running = Promise.all([follow(), guard.run(signal), preconfirming?.run(signal)]).catch(
           modules.onFailure,
         );
       },

@@ -83,7 +83,12 @@ async function beginAt(anchor: number): Promise<Copy> {
       executor,
       state,
       blocks: blocks as never,
-      source: { prestate: async () => undefined, report: () => {}, hashAt: async () => undefined },
+      source: {
+        prestate: async () => undefined,
+        report: () => {},
+        hashAt: async () => undefined,
+        status: () => [],
+      },
       prove: () => Promise.resolve([]),
       publish: async () => {},
       observe: () => {},
@@ -104,8 +109,8 @@ async function moveTo(mover: ChainMover, { number, hash, parentHash }: Outcome):
   while (!(await mover.moveTowards(target, signal)));
 }
 
-function toRead({ number, hash, parentHash, block }: Outcome): ReadBlock {
-  return { number, hash, parentHash, rlp: block, upstream: 'whole chain' };
+function toRead({ number, hash, parentHash, timestamp, block }: Outcome): ReadBlock {
+  return { number, hash, parentHash, timestamp, rlp: block, upstream: 'whole chain' };
 }
 
 function refOf({ number, hash }: Outcome): BlockRef {

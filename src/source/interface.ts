@@ -92,6 +92,8 @@ export interface ChainSource {
   chainIds(options?: ReadOptions): Promise<readonly UpstreamAnswer<bigint>[]>;
   /** Says which chain is read: each upstream is asked for its own whenever it may be another one, and only then used. */
   expectChain(chainId: bigint): void;
+  /** What each upstream that answers says of its forks (`eth_config`); undefined of one that does not offer it. */
+  forkConfigs(options?: ReadOptions): Promise<readonly UpstreamAnswer<JsonObject | undefined>[]>;
   head(options?: ReadOptions): Promise<UpstreamAnswer<UpstreamHead>>;
   /** The head that each upstream names, in their order; those that take much longer than the first are left out. */
   heads(options?: ReadOptions): Promise<readonly UpstreamAnswer<UpstreamHead>[]>;

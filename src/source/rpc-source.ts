@@ -25,6 +25,7 @@ import {
   readHeads,
   readLatest,
 } from './reads/blocks.ts';
+import { readForkConfigs } from './reads/fork-configs.ts';
 import { readReceipts } from './reads/receipts.ts';
 import { readPrestate, readProof, readState } from './reads/state.ts';
 
@@ -44,6 +45,10 @@ export class RpcSource implements ChainSource {
 
   expectChain(chainId: bigint): void {
     for (const upstream of this.#pool.upstreams) upstream.expectChain(chainId);
+  }
+
+  forkConfigs(options: ReadOptions = {}): Promise<readonly UpstreamAnswer<JsonObject | undefined>[]> {
+    return readForkConfigs(this.#pool, options);
   }
 
   head(options?: ReadOptions): Promise<UpstreamAnswer<UpstreamHead>> {

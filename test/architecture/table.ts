@@ -14,7 +14,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   chain: { holds: 'logs, receipts, diffs, outcomes and their codecs', imports: ['primitives'] },
   telemetry: { holds: 'logger, metrics registry, heartbeats, redaction', imports: [] },
   config: { holds: 'the one table of options; loading, help and docs from it', imports: [] },
-  rules: { holds: 'the table of chains: forks, block times, pre-confirmations, sources', imports: [] },
+  rules: {
+    holds:
+      'the table of chains: forks, block times, pre-confirmations, sources; the rules that upstreams tell',
+    imports: [],
+  },
   source: {
     holds: 'what upstreams can be asked: interface, errors, clock',
     imports: ['chain', 'primitives'],
@@ -66,8 +70,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['chain', 'executor', 'feed', 'primitives', 'source', 'store'],
   },
   'follow/rules': {
-    holds: 'the fork rules of a chain, and their proof',
-    imports: ['rules', 'source', 'store', 'telemetry'],
+    holds: 'the fork rules of a chain, their proof, and whether they are too old',
+    imports: ['chain', 'rules', 'source', 'store', 'telemetry'],
   },
   'follow/state': {
     holds: 'state that the copy does not know: read, proven, pinned',

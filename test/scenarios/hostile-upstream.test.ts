@@ -133,13 +133,40 @@ it('goes on with an honest upstream while another names blocks that take too lon
   expect(refusals.length).toBeLessThan(5);
 });
 
-it('takes a block for a lie that uses more gas than it says', async () => {
+it('refuses a block that uses more gas than it says, and bans nobody: its rules may be too old (B16)', async () => {
   await using liar = await MadeUpstream.start();
   await using node = await follow([liar]);
   await reaches(node, liar.head);
+  const before = liar.head;
   liar.add(endless(liar, 21_000n));
-  await says(node, /is banned for lying/);
-  expect(node.running.output()).toContain('its transactions use more');
+  await says(node, /is refused by the rules used here: .*its transactions use more/);
+  // It has become reasonable, and is followed at once.
+  liar.add(makeBlock(before));
+  await reaches(node, liar.head);
+  expect(node.running.output()).not.toContain('an upstream lied');
+});
+
+it('goes on with an honest upstream while another names blocks that its rules refuse (B16)', async () => {
+  await using liar = await MadeUpstream.start();
+  await using honest = await MadeUpstream.start();
+  await using node = await follow([liar, honest], ['--leader-hysteresis', '1s']);
+  for (const upstream of [liar, honest]) upstream.add();
+  await reaches(node, honest.head);
+  for (let count = 0; count < 5; count++) {
+    // Another one each time, on the last of ours.
+    liar.add(
+      makeBlock(honest.head, [loopingDeposit(GAS_CEILING)], {
+        gasLimit: GAS_CEILING,
+        gasUsed: 21_000n + BigInt(count),
+      }),
+    );
+    honest.add();
+    await until('the honest head', async () =>
+      (await readiness(node)).head.hash === honest.head.hash ? true : undefined,
+    );
+  }
+  expect(node.running.output()).not.toContain('rules used here are too old');
+  expect(node.running.output()).not.toContain('an upstream lied');
 });
 
 it.each<Manner>(['nulls', 'absurd', 'false number'])(

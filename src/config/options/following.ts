@@ -52,6 +52,22 @@ export const FOLLOWING_OPTIONS = {
     default: '10m',
     doc: 'How long every upstream that can be asked must give one and the same reason why the copy cannot go on, before it re-anchors.',
   },
+  refusedAfter: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'DURATION',
+    parse: duration({ min: 1, max: 86_400_000 }),
+    default: '1m',
+    doc: "How long the only upstream that says anything must build on a block that the rules used here refuse, until it counts as the chain's: the rules are too old then.",
+  },
+  forkCheck: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'DURATION',
+    parse: duration({ min: 1_000, max: 7 * 86_400_000 }),
+    default: '1h',
+    doc: 'Pause between looks at the forks that upstreams know (eth_config).',
+  },
   leaderHysteresis: {
     group: 'Following a chain',
     commands: SERVE,

@@ -1,16 +1,20 @@
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
+import { InvalidBlockError } from '../../executor/errors.ts';
 import type { NativeExecutor } from '../../executor/native-executor.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseHash, toQuantity } from '../../primitives/parse.ts';
 import { SourceError } from '../../source/errors.ts';
 import type { ChainSource, JsonObject, ReadOptions, UpstreamAnswer } from '../../source/interface.ts';
 import { askUntilValid } from './ask-until-valid.ts';
+import { unknownForm } from './block-form.ts';
+import { RefusedBlockError } from './refused-block.ts';
 
 /** A block whose parts all fit its hash. */
 export interface ReadBlock extends BlockRef {
   readonly parentHash: Hex;
   /** RLP of the whole block. */
   readonly rlp: Uint8Array;
+  readonly timestamp: number;
   readonly upstream: string;
 }
 
@@ -51,11 +55,26 @@ export class BlockReader {
   }
 
   #read({ value, upstream }: UpstreamAnswer<JsonObject>): ReadBlock {
-    const rlp = this.#modules.executor.blockFromJson(value);
-    // Both are covered by the hash, which has just been checked.
+    const rlp = this.#encode(value, upstream);
+    // All of it is covered by the hash, which has just been checked.
     const hash = parseHash(value['hash'], 'block hash');
     const parentHash = parseHash(value['parentHash'], 'parent hash');
-    return { number: Number(value['number']), hash, parentHash, rlp, upstream };
+    const [number, timestamp] = [Number(value['number']), Number(value['timestamp'])];
+    return { number, hash, parentHash, rlp, timestamp, upstream };
+  }
+
+  /** What does not fit its hash is a lie, unless it has what only newer rules describe. */
+  #encode(value: JsonObject, upstream: string): Uint8Array {
+    try {
+      return this.#modules.executor.blockFromJson(value);
+    } catch (error) {
+      const reason = error instanceof InvalidBlockError ? unknownForm(value) : undefined;
+      if (reason === undefined) throw error;
+      const hash = parseHash(value['hash'], 'block hash');
+      throw new RefusedBlockError({ number: Number(value['number']), hash }, upstream, reason, {
+        cause: error,
+      });
+    }
   }
 
   /** An answer that may be missing: nobody has the block. */

@@ -4,7 +4,7 @@ import type { UpstreamStatus } from '../../source/interface.ts';
 
 /** One reason not to send requests here. */
 export interface ReadinessIssue {
-  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream';
+  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream' | 'rulesTooOld';
   readonly detail: string;
 }
 
@@ -31,6 +31,8 @@ export interface FollowedState {
   readonly lag: number;
   /** Why the head cannot be reached now. */
   readonly trouble: string | undefined;
+  /** Why our rules are too old for the chain (B16). */
+  readonly rulesTooOld?: string | undefined;
   /** Since when no upstream answers, and why. */
   readonly outage: { readonly ms: number; readonly reason: string } | undefined;
   /** Time since an upstream last named our head. */
@@ -45,9 +47,10 @@ const inSeconds = (ms: number): number => Math.round(ms / 1_000);
 /** What speaks against sending requests to a node that follows a chain, and what its operator should know. */
 export function readinessOf(
   options: ReadinessOptions,
-  { lag, trouble, outage, confirmedAgeMs, preconfirmedAgeMs, upstreams }: FollowedState,
+  { lag, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs, upstreams }: FollowedState,
 ): Pick<Condition, 'issues' | 'warnings'> {
   const issues: ReadinessIssue[] = [];
+  if (rulesTooOld !== undefined) issues.push({ reason: 'rulesTooOld', detail: rulesTooOld });
   if (trouble !== undefined || lag >= options.readyLagBlocks) {
     const why = trouble === undefined ? '' : `: ${trouble}`;
     issues.push({ reason: 'confirmed lag', detail: `${lag} blocks behind the upstream${why}` });

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { nameOfChain } from '../../rules/chains.ts';
 import type { ChainSource } from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
+import { withAdopted } from './adopted-blobs.ts';
 import { chainConfigOf, GENESIS_META } from './genesis.ts';
 
 /** Name under which a store keeps the rules that its chain was followed by; they win over those of its genesis. */
@@ -30,7 +31,7 @@ export async function storedRules(store: Pick<Store, 'getMeta'>): Promise<string
 export async function rulesOfCopy(store: Pick<Store, 'getMeta' | 'marks'>, nothing: Error): Promise<string> {
   if ((await store.marks()) === undefined) throw nothing;
   const rules = await storedRules(store);
-  if (rules !== undefined) return rules;
+  if (rules !== undefined) return withAdopted(store, rules);
   throw new Error(
     'no block has been verified under its rules yet: follow it with serve --upstream until one has',
   );

@@ -85,7 +85,9 @@ export class PinnedState {
     return fill(keys, known, (unknown) => {
       // What is fetched has to be written, and blocks are written first.
       if (request !== undefined && this.#pins.isFull) throw new OverloadedError();
-      return this.#fetch(unknown, number, (pins) => this.#pins.add(pins), { request });
+      const keep = (read: readonly StateKey[], fetched: readonly UpstreamValue[]): void =>
+        this.#pins.add(read.flatMap((key, index) => toPins(key, fetched[index])));
+      return this.#fetch(unknown, number, keep, { request });
     });
   }
 
@@ -103,7 +105,7 @@ export class PinnedState {
     });
     return fill(keys, known, async (unknown) =>
       fill(unknown, await reads.trace(unknown), (rest) =>
-        this.#fetch(rest, number, (pins, fetched) => reads.add(pins, fetched), reads),
+        this.#fetch(rest, number, (read, fetched) => reads.add(read, fetched), reads),
       ),
     ).finally(() => this.#noteUnverified(reads));
   }
@@ -179,7 +181,7 @@ export class PinnedState {
   async #fetch(
     keys: readonly StateKey[],
     number: number,
-    keep: (pins: readonly Pin[], fetched: readonly UpstreamValue[]) => void,
+    keep: (keys: readonly StateKey[], fetched: readonly UpstreamValue[]) => void,
     reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
@@ -195,10 +197,7 @@ export class PinnedState {
       ),
     ]);
     if (generation !== this.#generation) throw new StateUnavailableError(REANCHORED);
-    keep(
-      untouched.flatMap((key, index) => toPins(key, fetched[index])),
-      fetched,
-    );
+    keep(untouched, fetched);
     const read = fetched.values();
     return older.map((value) => value ?? read.next().value?.value);
   }
@@ -287,8 +286,8 @@ export class BlockReads {
   readonly pins = new Map<string, Pin>();
   /** What was known here before, for whatever reason. */
   readonly held = new Map<string, Pin>();
-  /** Who said anything that the block was executed on. */
-  readonly sources = new Set<string>();
+  /** What each upstream said that the block was executed on: accounts and slots. */
+  readonly #told = new Map<string, Map<string, Pin>>();
   /** Asked first: the upstream that gave the block. */
   readonly prefer: string | undefined;
   /** Of the copy that it was read for. */
@@ -301,19 +300,34 @@ export class BlockReads {
     this.#trace = trace;
   }
 
-  add(pins: readonly Pin[], fetched: readonly UpstreamValue[]): void {
-    for (const pin of pins) this.pins.set(keyText(pin.key), pin);
-    for (const { upstream } of fetched) if (upstream !== undefined) this.sources.add(upstream);
+  /** Who said anything that the block was executed on. */
+  get sources(): ReadonlySet<string> {
+    return new Set(this.#told.keys());
+  }
+
+  /** The accounts and slots that an upstream told. */
+  toldBy(upstream: string): ReadonlyMap<string, Pin> {
+    return this.#told.get(upstream) ?? new Map();
+  }
+
+  add(keys: readonly StateKey[], fetched: readonly (UpstreamValue | undefined)[]): void {
+    for (const [index, key] of keys.entries()) {
+      const found = fetched[index];
+      const pins = toPins(key, found);
+      for (const pin of pins) this.pins.set(keyText(pin.key), pin);
+      const [first] = pins;
+      if (first === undefined || found?.upstream === undefined) continue;
+      const told = this.#told.get(found.upstream) ?? new Map<string, Pin>();
+      if (key.kind === 'account' || key.kind === 'slot') told.set(keyText(key), first);
+      this.#told.set(found.upstream, told);
+    }
   }
 
   /** Values that a trace of the whole block tells. */
   async trace(keys: readonly StateKey[]): Promise<Values> {
     const found = (await this.#trace?.(keys)) ?? [];
     this.usedTrace ||= found.some((fetched) => fetched !== undefined);
-    this.add(
-      keys.flatMap((key, index) => toPins(key, found[index])),
-      found.filter((fetched) => fetched !== undefined),
-    );
+    this.add(keys, found);
     return keys.map((_, index) => found[index]?.value);
   }
 }

@@ -31,9 +31,12 @@ export async function examine(
   const endpoints = parseEndpoints(options.upstream ?? []);
   const upstreams = endpoints.map((endpoint) => new Upstream(endpoint, poolOptions(options)));
   const executors = new Map<string, NativeExecutor>();
-  const executorOf = (chainId: bigint): NativeExecutor | undefined => {
+  const rulesOf = (chainId: bigint): string | undefined => {
     const asked = options.chain === undefined ? undefined : readRules(options.chain);
-    const rules = asked ?? store?.rules ?? nameOfChain(chainId);
+    return asked ?? store?.rules ?? nameOfChain(chainId);
+  };
+  const executorOf = (chainId: bigint): NativeExecutor | undefined => {
+    const rules = rulesOf(chainId);
     if (rules === undefined) return undefined;
     const made =
       executors.get(rules) ?? NativeExecutor.create(rules, blockOptions(options), { load: () => [] });
@@ -44,7 +47,7 @@ export async function examine(
     const facts: UpstreamFacts[] = [];
     // One after another: they would slow each other down, and their times are compared.
     for (const upstream of upstreams) {
-      facts.push(await examineUpstream(upstream, { settings: options, executorOf, now, signal }));
+      facts.push(await examineUpstream(upstream, { settings: options, rulesOf, executorOf, now, signal }));
     }
     const together = facts.length > 0 ? [await compare(facts, store, { options, executorOf, signal })] : [];
     const sections = facts.map(({ section }) => section);

@@ -3,6 +3,8 @@ import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { CommandOptions } from '../../config/table.ts';
 import { storedRules } from '../../follow/rules/chain-rules.ts';
+import { UPGRADE } from '../../follow/rules/fork-watch.ts';
+import { storedTooOld } from '../../follow/rules/rules-health.ts';
 import { StoreError } from '../../store/error.ts';
 import type { Marks } from '../../store/interface.ts';
 import { type LmdbStore, openLmdbStore } from '../../store/lmdb/index.ts';
@@ -68,6 +70,8 @@ async function examineExisting(
         `blocks ${lowest.number} to ${head.number}, state from ${anchor.number} on; verify re-checks them`,
       );
     }
+    const tooOld = await storedTooOld(store);
+    if (tooOld !== undefined) section.fail('rulesTooOld', tooOld, UPGRADE);
     checkSize(store.usedBytes(), storeMapSize, section);
     return { marks, rules };
   } finally {

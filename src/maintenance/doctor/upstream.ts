@@ -4,6 +4,7 @@ import { parseUint64 } from '../../primitives/parse.ts';
 import type { UpstreamHead } from '../../source/interface.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
 import { readHead, shaped } from '../../source/reads/shape.ts';
+import { checkForks } from './forks.ts';
 import { checkReads } from './reads.ts';
 import { failedWith, isTheirs, Section, wordsOf } from './report.ts';
 
@@ -16,6 +17,7 @@ export interface UpstreamSettings {
 export interface UpstreamContext {
   readonly settings: UpstreamSettings;
   /** The rules of a chain: undefined when they are not known here. */
+  readonly rulesOf: (chainId: bigint) => string | undefined;
   readonly executorOf: (chainId: bigint) => NativeExecutor | undefined;
   /** Seconds since 1970, by the clock of this machine. */
   readonly now: () => number;
@@ -61,6 +63,8 @@ export async function examineUpstream(upstream: Upstream, context: UpstreamConte
       ...{ upstream, section, executor, head, signal },
       verifyState: context.settings.verifyState,
     });
+  const rules = context.rulesOf(chainId);
+  if (head !== undefined && rules !== undefined) await checkForks({ upstream, section, rules, head, signal });
   await checkTags(upstream, section, signal);
   await checkBatches(upstream, section, context);
   await checkNews(upstream, section, context);

@@ -8,7 +8,14 @@ import { AccessPolicy } from '../limits/access.ts';
 
 /** One thing that is wrong, by the name that alerts are written for, and what an operator would ask next. */
 export interface NotReady {
-  readonly reason: 'confirmed lag' | 'pre-confirmed age' | 'store' | 'upstream' | 'worker' | 'draining';
+  readonly reason:
+    | 'confirmed lag'
+    | 'pre-confirmed age'
+    | 'store'
+    | 'upstream'
+    | 'rulesTooOld'
+    | 'worker'
+    | 'draining';
   readonly detail?: string;
 }
 

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import type { BlockRef, EncodedOutcome, Outcome } from '../../../src/chain/outcome.ts';
 import { InvalidBlockError } from '../../../src/executor/errors.ts';
 import type { FeedItem } from '../../../src/feed/interface.ts';
@@ -6,6 +7,10 @@ import type { ReadBlock } from '../../../src/follow/blocks/reader.ts';
 import type { FollowEvent } from '../../../src/follow/events.ts';
 import { type FollowingOptions, FollowLoop } from '../../../src/follow/loop.ts';
 import { ChainMover } from '../../../src/follow/mover.ts';
+import { ForkWatch } from '../../../src/follow/rules/fork-watch.ts';
+import { Refusals } from '../../../src/follow/rules/refusals.ts';
+import { RulesGuard } from '../../../src/follow/rules/rules-guard.ts';
+import { RulesHealth } from '../../../src/follow/rules/rules-health.ts';
 import { PinnedState } from '../../../src/follow/state/pinned-state.ts';
 import { type Hex, toHex } from '../../../src/primitives/hex.ts';
 import { SourceError, type SourceErrorCode } from '../../../src/source/errors.ts';
@@ -44,6 +49,8 @@ export interface FakeUpstream {
 const UNDO_WINDOW = 16;
 export const HYSTERESIS = 5_000;
 const REANCHOR_AFTER = 600_000;
+export const REFUSED_AFTER = 60_000;
+const silentLogger = { info() {}, warn() {}, error() {} };
 const OPTIONS: FollowingOptions = {
   ...{ history: undefined, undoWindow: UNDO_WINDOW, pruneRows: 100, reanchor: true },
   ...{ reanchorAfter: REANCHOR_AFTER, leaderHysteresis: HYSTERESIS, finalityMs: 4_000 },
@@ -64,6 +71,7 @@ export class FollowWorld {
   /** Blocks that do not verify. */
   readonly invalid = new Set<Hex>();
   readonly mover: ChainMover;
+  readonly rules: RulesGuard;
   following: FollowLoop | undefined;
   #running: Promise<void> | undefined;
   readonly #blocks = new Map<Hex, Outcome>();
@@ -85,6 +93,19 @@ export class FollowWorld {
       finality: { safe: undefined, finalized: undefined },
       withheld: new Set<Hex>(),
     }));
+    const { clock, store } = this;
+    this.rules = new RulesGuard({
+      forks: new ForkWatch(
+        { chainId: 1 },
+        { forkCheck: 3_600_000 },
+        {
+          ...{ clock, logger: silentLogger, leader: () => undefined, adopt: async () => {} },
+          source: { forkConfigs: async () => [] },
+        },
+      ),
+      refusals: new Refusals({ refusedAfter: REFUSED_AFTER }, { source: this.#source(), clock }),
+      health: new RulesHealth({ store, registry: new Registry(), logger: silentLogger }),
+    });
     this.mover = new ChainMover(
       { undoWindow: UNDO_WINDOW, catchUpBlocks: 4, verifyState: true },
       { ...this.modules(), prove: async () => [] },
@@ -122,7 +143,7 @@ export class FollowWorld {
   /** Begins a copy at block `anchor` of a chain and follows. */
   async follow(anchor: Outcome): Promise<void> {
     await this.store.append([anchor], { partial: true });
-    const modules = { ...this.modules(), mover: this.mover, clock: this.clock };
+    const modules = { ...this.modules(), mover: this.mover, clock: this.clock, rules: this.rules };
     const anchoring = new Anchoring({ ...this.options, anchor: 'latest' }, modules);
     this.following = new FollowLoop(this.options, { ...modules, anchoring }, refOf(anchor));
     this.#running = this.following.run(this.abort.signal);
@@ -175,7 +196,10 @@ export class FollowWorld {
         calls.push(`publish ${item.kind}`);
         published.push(item);
       },
-      observe: (event: FollowEvent) => void events.push(event),
+      observe: (event: FollowEvent) => {
+        events.push(event);
+        if (event.kind === 'moved') this.rules.moved(event.head);
+      },
     };
   }
 
@@ -217,8 +241,8 @@ export class FollowWorld {
       const isWithheld =
         outcome === undefined || this.upstreams.every(({ withheld }) => withheld.has(outcome.hash));
       if (isWithheld) throw failure('unknownBlock', upstream);
-      const { number, hash, parentHash, block } = outcome;
-      return { number, hash, parentHash, rlp: block, upstream };
+      const { number, hash, parentHash, timestamp, block } = outcome;
+      return { number, hash, parentHash, timestamp, rlp: block, upstream };
     };
     return {
       byHash: async (hash: Hex, { prefer = 'a' }: ReadOptions) => {

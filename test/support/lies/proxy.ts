@@ -27,6 +27,8 @@ export interface LyingProxy extends AsyncDisposable {
   isPruned: boolean;
   /** Held back for so long before it is passed on. */
   delayMs: number;
+  /** Methods that it says it does not have. */
+  readonly lacks: Set<string>;
   /** Names its head in `x-chain-head`, as our own node does. */
   namesHead: boolean;
   /** Refuses connections, and drops those there are; at the same address again after `up`. */
@@ -43,6 +45,11 @@ const PRUNED = {
   jsonrpc: '2.0',
   error: { code: -32000, message: 'missing trie node 00 (path ) state is not available' },
 };
+
+const lacking = (method: string | undefined): object => ({
+  jsonrpc: '2.0',
+  error: { code: -32601, message: `the method ${method} does not exist/is not available` },
+});
 
 async function bodyOf(message: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -65,6 +72,7 @@ class ProxyServer implements LyingProxy {
   lie: Lie | undefined;
   isPruned = false;
   delayMs = 0;
+  readonly lacks = new Set<string>();
   namesHead = false;
   private readonly target: string;
   private readonly sockets = new Set<Socket>();
@@ -121,6 +129,7 @@ class ProxyServer implements LyingProxy {
     const change = (entry: Response): Response => {
       const request = methods.get(entry.id);
       if (this.isPruned && STATE_METHODS.includes(request?.method ?? '')) return { id: entry.id, ...PRUNED };
+      if (this.lacks.has(request?.method ?? '')) return { id: entry.id, ...lacking(request?.method) };
       if (request === undefined || entry.result === undefined || entry.result === null) return entry;
       return this.note(entry, { ...entry, result: lieAbout(lie, request, entry.result) }, entry.result);
     };

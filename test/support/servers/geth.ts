@@ -121,6 +121,23 @@ export async function startDevGeth(): Promise<DevGeth> {
   return { url, dataDir: dir.path, halt: () => running.stop(), stop, [Symbol.asyncDispose]: stop };
 }
 
+/** A chain of a block a second, from a genesis file, whose forks may begin while it runs. */
+export async function startForkingGeth(genesis: object): Promise<Geth> {
+  const dir = await tempDir('geth-forking');
+  const file = join(dir.path, 'genesis.json');
+  await writeFile(file, JSON.stringify(genesis));
+  const data = ['--datadir', join(dir.path, 'data')];
+  await runToEnd(gethBinary(), [...data, 'init', file]);
+  const running = start(gethBinary(), ['--dev', '--dev.period', '1', ...data, ...quiet, ...http, ...roomy]);
+  const url = await orReport(running, boundTo(running, false));
+  await until('geth to answer', () => request(url, 'eth_blockNumber').catch(() => undefined));
+  const stop = async (): Promise<void> => {
+    await running.stop();
+    await dir[Symbol.asyncDispose]();
+  };
+  return { url, dataDir: dir.path, stop, [Symbol.asyncDispose]: stop };
+}
+
 /** Writes blocks 1 to `last` of a halted node's data directory as RLP, and its genesis beside them. */
 export async function exportChain(
   dataDir: string,

@@ -101,6 +101,12 @@ impl NativeChain {
         self.inner.spec().unknown_forks()
     }
 
+    /// Takes over the blob parameters of a config of the same chain.
+    #[napi(catch_unwind)]
+    pub fn adopt_blobs(&self, config: String) -> Result<()> {
+        self.inner.spec().adopt_blobs(&config).map_err(error)
+    }
+
     /// Refuses the header (RLP) of a block whose rules are not known.
     #[napi(catch_unwind)]
     pub fn expect_known(&self, header: &[u8]) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Fork rules of a chain, from the config of its genesis file.
 
 use crate::base::error::Error;
+use crate::base::locks;
 use crate::rules::unknown::{self, UnknownFork};
 use alloy_consensus::{BlockHeader, Header};
 use alloy_eips::eip7840::BlobParams;
@@ -14,6 +15,7 @@ use alloy_primitives::Address;
 use op_revm::OpSpecId;
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::primitives::hardfork::SpecId;
+use std::sync::{Arc, RwLock};
 
 /// Which family of rules a chain follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +32,8 @@ pub struct ChainSpec {
     forks: Vec<(EthereumHardfork, ForkCondition)>,
     op_forks: Vec<(OpHardfork, ForkCondition)>,
     deposit_contract: Option<Address>,
-    blobs: BlobScheduleBlobParams,
+    /// Behind a lock: chains change them on their own, without a new version of their clients.
+    blobs: Arc<RwLock<BlobScheduleBlobParams>>,
     /// Whether this is Base or a chain like it: its Azul has the EIPs of Karst, and not what Karst changes beside them.
     is_base: bool,
     unknown: Vec<UnknownFork>,
@@ -124,7 +127,7 @@ impl ChainSpec {
             forks,
             op_forks: if is_op { op_forks } else { Vec::new() },
             deposit_contract: config.deposit_contract_address,
-            blobs: config.blob_schedule_blob_params(),
+            blobs: Arc::new(RwLock::new(config.blob_schedule_blob_params())),
             is_base: !base.is_empty(),
             unknown: unknown::unknown_forks(config, &base)?,
             odd_transactions_roots: false,
@@ -144,16 +147,31 @@ impl ChainSpec {
         if self.stack == Stack::Op || !self.is_cancun_active_at_timestamp(timestamp) {
             return None;
         }
-        let scheduled = self.blobs.active_scheduled_params_at_timestamp(timestamp).copied();
+        let blobs = locks::read(&self.blobs);
+        let scheduled = blobs.active_scheduled_params_at_timestamp(timestamp).copied();
         Some(scheduled.unwrap_or_else(|| {
             if self.is_osaka_active_at_timestamp(timestamp) {
-                self.blobs.osaka
+                blobs.osaka
             } else if self.is_prague_active_at_timestamp(timestamp) {
-                self.blobs.prague
+                blobs.prague
             } else {
-                self.blobs.cancun
+                blobs.cancun
             }
         }))
+    }
+
+    /// Takes over the blob parameters of a config of the same chain, for all who share these rules. Nothing else of it counts.
+    pub fn adopt_blobs(&self, config: &str) -> Result<(), Error> {
+        let other = Self::parse(config)?;
+        if other.chain_id != self.chain_id {
+            return Err(Error::Malformed(format!(
+                "the config is of chain {}, not {}",
+                other.chain_id, self.chain_id
+            )));
+        }
+        let blobs = locks::read(&other.blobs).clone();
+        *locks::write(&self.blobs) = blobs;
+        Ok(())
     }
 
     /// The environment of an Ethereum block.

@@ -115,6 +115,22 @@ fn forks_begin_at_their_blocks_and_times() {
 }
 
 #[test]
+fn adopts_the_blob_parameters_of_another_config_of_the_chain_and_nothing_else() {
+    let config = |chain_id: u64, more: &str| {
+        format!(r#"{{"chainId":{chain_id},"londonBlock":0,"terminalTotalDifficulty":0,"cancunTime":0{more}}}"#)
+    };
+    let spec = ChainSpec::parse(&config(7, "")).unwrap();
+    let shared = spec.clone();
+    let bpo = r#"{"target":10,"max":15,"baseFeeUpdateFraction":8346193}"#;
+    let changed = config(7, &format!(r#","pragueTime":50,"bpo1Time":100,"blobSchedule":{{"bpo1":{bpo}}}"#));
+    assert!(spec.adopt_blobs(&config(8, "")).is_err());
+    spec.adopt_blobs(&changed).unwrap();
+    let most = |time| shared.blob_params_at(time).unwrap().max_blob_count;
+    assert_eq!([99, 100].map(most), [6, 15]);
+    assert_eq!(spec.eth_env(&header(1, 100)).cfg_env.spec, SpecId::CANCUN);
+}
+
+#[test]
 fn a_pretended_time_counts_only_where_the_context_is_merged() {
     let spec = conformance();
     let fork = |number, time, merged| spec.eth_call_env(&header(number, time), merged).cfg_env.spec;

@@ -1,0 +1,79 @@
+import type { BlockRef } from '../../chain/outcome.ts';
+import { type ForkWatch, forkWords, UPGRADE } from './fork-watch.ts';
+import type { Refusals, Refused } from './refusals.ts';
+import type { RulesHealth } from './rules-health.ts';
+
+export interface RulesGuardModules {
+  readonly refusals: Refusals;
+  readonly forks: ForkWatch;
+  readonly health: RulesHealth;
+}
+
+/** Keeps rules that are too old from looking like a lie (B16): says when they are, and where to stop. */
+export class RulesGuard {
+  readonly #modules: RulesGuardModules;
+
+  constructor(modules: RulesGuardModules) {
+    this.#modules = modules;
+  }
+
+  /** Why our rules are too old for the chain; undefined while they are not known to be. */
+  get tooOld(): string | undefined {
+    const reason = this.#modules.health.tooOld;
+    return reason === undefined ? undefined : `${reason}: ${UPGRADE}`;
+  }
+
+  /** What an operator should know of forks to come. */
+  get warnings(): readonly string[] {
+    return this.tooOld === undefined ? this.#modules.forks.warnings : [];
+  }
+
+  /** From when on no block is executed, and why. */
+  get stop(): { readonly time: number; readonly reason: string } | undefined {
+    const fork = this.#modules.forks.unknownFork;
+    if (fork === undefined) return undefined;
+    return {
+      time: fork.activationTime,
+      reason: `the chain has ${forkWords(fork)} that is not known here`,
+    };
+  }
+
+  /** What must be known before the first block is executed. */
+  async begin(signal: AbortSignal): Promise<void> {
+    await this.#modules.health.begin();
+    await this.#modules.forks.begin(signal);
+  }
+
+  /** Watches what upstreams say of their forks until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#modules.forks.run(signal);
+  }
+
+  /** A block was not executed, for this reason: its rules are not known. */
+  stopped(reason: string): Promise<void> {
+    return this.#modules.health.hear(reason);
+  }
+
+  /** Our rules refuse a block, and nobody is known to have lied. */
+  async refused(refused: Refused, signal: AbortSignal): Promise<void> {
+    const { refusals, forks, health } = this.#modules;
+    await refusals.refused(refused, signal);
+    const known = refusals.ofChain;
+    if (known === undefined) return health.hear(undefined);
+    // It may have been scheduled since the last look.
+    if (health.tooOld === undefined) await forks.look(signal);
+    const { block, reason } = known;
+    const fork = forks.unknownFork;
+    const since = fork === undefined ? '' : `, which has ${forkWords(fork)} that is not known here`;
+    await health.hear(
+      `block ${block.number} ${block.hash} is part of the chain${since}, and is refused by the rules used here (${reason})`,
+    );
+  }
+
+  /** The copy has a verified block of this number. */
+  moved(head: BlockRef): void {
+    const { refusals, health } = this.#modules;
+    refusals.moved(head);
+    if (refusals.ofChain === undefined) void health.hear(undefined);
+  }
+}
