@@ -12,6 +12,7 @@ import { devChainId, owner } from '../support/workload/token.ts';
 
 /** All three nodes are at the head by then. */
 const FORK_AFTER_SECONDS = 30;
+const BPO_AFTER_SECONDS = 45;
 const PATIENCE_MS = 40_000;
 const P256_VERIFY: Hex = `0x${'0'.repeat(37)}100`;
 
@@ -65,9 +66,13 @@ async function serve(name: string, rules: string, upstreams: readonly string[]):
 beforeAll(async () => {
   dir = await tempDir('unknown-fork');
   osakaTime = Math.floor(Date.now() / 1_000) + FORK_AFTER_SECONDS;
-  const config = { ...prague, osakaTime };
+  const bpo1Time = osakaTime + BPO_AFTER_SECONDS;
+  const osaka = { ...prague, osakaTime };
+  // Of the two forks to come, the second changes nothing but blob parameters.
+  const bpo1 = { target: 10, max: 15, baseFeeUpdateFraction: 8_346_193 };
+  const config = { ...osaka, bpo1Time, blobSchedule: { ...prague.blobSchedule, bpo1 } };
   await writeFile(fileOf('prague'), JSON.stringify({ config: prague }));
-  await writeFile(fileOf('osaka'), JSON.stringify({ config }));
+  await writeFile(fileOf('osaka'), JSON.stringify({ config: osaka }));
   const alloc = { [owner.address]: { balance: '0xffffffffffffffffffff' } };
   geth = await startForkingGeth({ config, difficulty: '0x0', gasLimit: '0x1c9c380', alloc });
   proxies = await Promise.all([geth, geth, geth].map(({ url }) => startLyingProxy(url)));
@@ -189,7 +194,7 @@ it('has doctor say so, from what upstreams say and from what the node found (B16
   for (const { code } of [told, alone]) expect(code).toBe(1);
 });
 
-it('goes on after a start with the rules, from where it was (B16)', async () => {
+it('goes on after a start with the rules, from where it was, and adopts a change of blob parameters (B16)', async () => {
   for (const [name, node] of Object.entries(nodes)) {
     const { head } = await readiness(node);
     await node[Symbol.asyncDispose]();
@@ -201,6 +206,19 @@ it('goes on after a start with the rules, from where it was (B16)', async () => 
     const metrics = (await get(`${again.adminUrl}/metrics`)).text;
     expect(metrics).toMatch(/^chain_query_rules_too_old 0$/m);
     expect(again.running.output()).not.toContain('a new copy begins');
+    if (name !== 'both') continue;
+    await until('blob parameters to be adopted', async () =>
+      again.running.output().includes('blob parameters that were not known here are adopted') &&
+      (await readiness(again)).warnings === undefined
+        ? true
+        : undefined,
+    );
+    // It goes on when they are in force.
+    await until('the node to follow past that, too', async () => {
+      const now = await readiness(again);
+      const time = await timeOf(`0x${now.head.number.toString(16)}`);
+      return now.ready && time > osakaTime + BPO_AFTER_SECONDS ? true : undefined;
+    });
   }
   const doctor = await runProgram(['doctor', '--data', join(dir.path, 'alone')]);
   expect(doctor.output).not.toContain('rulesTooOld');

@@ -81,7 +81,8 @@ export class ForkWatch {
     });
     for (const { upstream, value } of answers) {
       const config = readConfig(value);
-      this.#said.set(upstream, config);
+      // What it said once counts until it says something else.
+      if (config !== undefined || !this.#said.has(upstream)) this.#said.set(upstream, config);
       if (config === undefined) {
         const text = 'an upstream does not say what forks it knows (eth_config): one that is not known here';
         this.#once(upstream, () => logger.info({ upstream }, `${text} shows when a block is refused`));

@@ -4,9 +4,11 @@ import { configText } from '../../rules/chains.ts';
 import { compareConfig } from '../../rules/compare-config.ts';
 import { forksOf } from '../../rules/eth-config.ts';
 import type { GenesisConfig } from '../../rules/own-config.ts';
+import { SourceError } from '../../source/errors.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
+import { isNotOffered } from '../../source/reads/fork-configs.ts';
 import { shaped } from '../../source/reads/shape.ts';
-import { failedWith, type Section } from './report.ts';
+import type { Section } from './report.ts';
 
 export interface ForksContext {
   readonly upstream: Upstream;
@@ -27,12 +29,13 @@ export async function checkForks(context: ForksContext): Promise<void> {
         const value = await upstream.request('eth_config', [], signal);
         return shaped(upstream, () => parseObject(value, 'eth_config'));
       } catch (error) {
-        if (failedWith(error, 'unsupported', 'refused', 'unauthorized')) return undefined;
+        if (error instanceof SourceError && isNotOffered(error)) return {};
         throw error;
       }
     },
     { level: 'warn' },
   );
+  if (answer === undefined) return;
   const theirs = readConfig(answer);
   if (theirs === undefined) {
     section.ok(

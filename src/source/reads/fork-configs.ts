@@ -4,6 +4,11 @@ import type { JsonObject, ReadOptions, UpstreamAnswer } from '../interface.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { shaped } from './shape.ts';
 
+/** Whether a server that was asked for `eth_config` does not offer it. Many have it fail instead: op-geth's crashes. */
+export function isNotOffered({ type }: SourceError): boolean {
+  return ['unsupported', 'refused', 'unauthorized', 'overloaded'].includes(type.code);
+}
+
 /** `eth_config` (EIP-7910) of each upstream that answers; undefined of one that does not offer it. */
 export async function readForkConfigs(
   pool: Upstreams,
@@ -19,10 +24,7 @@ export async function readForkConfigs(
         ];
       } catch (error) {
         if (!(error instanceof SourceError)) throw error;
-        const { code } = error.type;
-        // Servers that forward what they know have many words for what they do not.
-        const isNone = code === 'unsupported' || code === 'refused' || code === 'unauthorized';
-        return isNone ? [{ value: undefined, upstream: upstream.name }] : [];
+        return isNotOffered(error) ? [{ value: undefined, upstream: upstream.name }] : [];
       }
     }),
   );
