@@ -9,6 +9,7 @@ import { DEFAULT_SOURCE_OPTIONS, poolOptions, type SourceOptions } from '../sour
 import { RpcSource } from '../source/rpc-source.ts';
 import { isUnwritable } from '../store/error.ts';
 import { Anchoring } from './anchor.ts';
+import { unknownForm } from './blocks/block-form.ts';
 import { BlockReader } from './blocks/reader.ts';
 import type { ChainCopy, CopyModules } from './chain-copy.ts';
 import type { ObserveFollowing } from './events.ts';
@@ -104,7 +105,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       guard.moved(event.head);
     };
     const { publish } = modules;
-    const blocks = new BlockReader({ source, executor });
+    const blocks = new BlockReader({ source, executor, unknownForm });
     const parts = { store, executor, source, blocks, state, publish, observe };
     const followOptions = { ...options, retry: RETRY };
     const anchoring = new Anchoring(followOptions, parts);

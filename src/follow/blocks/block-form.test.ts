@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { InvalidBlockError } from '../../executor/errors.ts';
 import type { JsonObject } from '../../source/interface.ts';
+import { unknownForm } from './block-form.ts';
 import { BlockReader } from './reader.ts';
 import { RefusedBlockError } from './refused-block.ts';
 
@@ -25,6 +26,7 @@ function readerOf(block: JsonObject) {
         throw new Error('not asked for');
       },
     },
+    unknownForm,
   });
   return { reader, reported };
 }

@@ -6,7 +6,6 @@ import { parseHash, toQuantity } from '../../primitives/parse.ts';
 import { SourceError } from '../../source/errors.ts';
 import type { ChainSource, JsonObject, ReadOptions, UpstreamAnswer } from '../../source/interface.ts';
 import { askUntilValid } from './ask-until-valid.ts';
-import { unknownForm } from './block-form.ts';
 import { RefusedBlockError } from './refused-block.ts';
 
 /** A block whose parts all fit its hash. */
@@ -21,6 +20,8 @@ export interface ReadBlock extends BlockRef {
 export interface BlockReaderModules {
   readonly source: Pick<ChainSource, 'blockByHash' | 'blockByNumber' | 'receipts' | 'report'>;
   readonly executor: Pick<NativeExecutor, 'blockFromJson' | 'outcomeFromJson'>;
+  /** What a block has that only newer rules describe. Left out where blocks are older than ones that are verified. */
+  readonly unknownForm?: (block: JsonObject) => string | undefined;
 }
 
 /** Reads blocks and receipts from upstreams, and takes only what is proven by a block's hash. */
@@ -68,7 +69,7 @@ export class BlockReader {
     try {
       return this.#modules.executor.blockFromJson(value);
     } catch (error) {
-      const reason = error instanceof InvalidBlockError ? unknownForm(value) : undefined;
+      const reason = error instanceof InvalidBlockError ? this.#modules.unknownForm?.(value) : undefined;
       if (reason === undefined) throw error;
       const hash = parseHash(value['hash'], 'block hash');
       throw new RefusedBlockError({ number: Number(value['number']), hash }, upstream, reason, {
