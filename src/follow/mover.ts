@@ -199,13 +199,14 @@ export class ChainMover {
     signal: AbortSignal,
   ): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
-    const blocks = this.#beforeStop(offered);
+    let blocks: typeof offered = [];
     const { head } = await this.#marks();
     const replaces = head.hash !== base.hash;
     const outcomes: EncodedOutcome[] = [];
     // Read while they are there: whoever was told of their logs has to be told that they are gone.
     const removed = replaces ? await removedBlocks(store, base.number + 1, head.number) : [];
     try {
+      blocks = this.#beforeStop(offered);
       if (replaces) {
         // Pre-confirmed state stands on blocks that are about to leave hot state; the store still has the old fork.
         const version = executor.dropPreconfirmed(0);

@@ -12,7 +12,7 @@ import { devChainId, owner } from '../support/workload/token.ts';
 
 /** All three nodes are at the head by then. */
 const FORK_AFTER_SECONDS = 30;
-const BPO_AFTER_SECONDS = 45;
+const BPO_AFTER_SECONDS = 35;
 const PATIENCE_MS = 40_000;
 const P256_VERIFY: Hex = `0x${'0'.repeat(37)}100`;
 
