@@ -36,8 +36,8 @@ const MAX_RESOLVED = 4_096;
  *
  * - `latest`: the confirmed head; `safe`, `finalized`: as the store marks them; `earliest`: the lowest block held.
  * - `pending`: the newest pre-confirmed block, of which there may be several on top of the head: state and receipts
- *   are of the newest, a range of logs takes them all in. While there is none, its state is the state of `latest`, it
- *   has no logs, and its receipts are unknown.
+ *   are of the newest, a range of logs takes them all in. While there is none, its state and receipts are those of
+ *   `latest`, and it has no logs.
  *
  * Blocks, receipts and logs are held from `lowest` on, state from `anchor` on, which may be above it.
  */
@@ -113,7 +113,9 @@ export class Snapshot {
 
   /** The JSON array of a block's receipts, or undefined for a block that is not known. */
   receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
-    if (isPending(selector)) return this.pending?.newest.receiptsJson();
+    if (isPending(selector)) {
+      return this.pending === undefined ? this.#reader.receipts(this.head) : this.pending.newest.receiptsJson();
+    }
     return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : this.#reader.receipts(ref)));
   }
 

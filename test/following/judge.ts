@@ -31,10 +31,6 @@ function resolve(place: Place, head: Head, chain: LiveChain): string | undefined
 function questions(asked: Asked, head: Head, chain: LiveChain): readonly Call[] | undefined {
   if (asked.kind === 'at') {
     const hash = resolve(asked.place, head, chain);
-    // Without a live pre-confirmed block there are no receipts of one (B6).
-    if ('tag' in asked.place && asked.place.tag === 'pending' && asked.method === 'eth_getBlockReceipts') {
-      return undefined;
-    }
     if (hash === undefined) return undefined;
     const block = asked.method === 'eth_getBlockReceipts' ? hash : { blockHash: hash };
     return [{ method: asked.method, params: [...asked.subject, block] }];

@@ -32,7 +32,7 @@ describe('eth_getBlockReceipts', () => {
     expect(await runMethod(ethGetBlockReceipts, ['earliest'])).toEqual([]);
   });
 
-  it.each(['0x5', hashOf(5), 'pending', '0x7fffffffffffffff'])('knows nothing of %s', async (selector) => {
+  it.each(['0x5', hashOf(5), '0x7fffffffffffffff'])('knows nothing of %s', async (selector) => {
     expect(await runMethod(ethGetBlockReceipts, [selector])).toBeNull();
   });
 

@@ -43,8 +43,6 @@ export const selectorDeviations: readonly Deviation[] = [
       }
       const at = blockIndex(request.method);
       if (!isPending(params[at])) return undefined;
-      if (request.method === 'eth_getBlockReceipts' && params.length === 1)
-        return { answer: { result: null } };
       return { call: withParam(request, at, 'latest') };
     },
     // From `pending` to something older is empty or reversed, as one looks at it.
