@@ -127,6 +127,8 @@ export declare class NativeChain {
   outcomeFromJson(block: Uint8Array, receipts: string): Buffer;
   /** A header (RLP, also of a whole block) as `newHeads` has it: a JSON object. */
   headerJson(header: Uint8Array): string;
+  /** The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array; undefined if it has none to list. */
+  withdrawalsJson(block: Uint8Array): string | undefined | null;
   /**
    * The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array. `first` is the index of
    * the first one in its block. `senders` has 20 bytes for each; without it they are recovered, which takes most of the

@@ -13,6 +13,8 @@ export const logsPerChunk = 24;
 export interface LogChunkHead {
   readonly hash: Uint8Array;
   readonly timestamp: number;
+  /** The same in milliseconds, where the block says it. */
+  readonly timestampMs?: number | undefined;
   /** Logs in the whole block. */
   readonly logCount: number;
 }
@@ -91,6 +93,8 @@ function encodeChunk(
   });
   out.raw(table);
   out.raw(bodies.finish());
+  // Behind the last log: chunks written before there were such times end there.
+  if (head.timestampMs !== undefined) out.varint(head.timestampMs);
   return out.finish();
 }
 
@@ -113,6 +117,7 @@ function writeBody(
 export class LogChunk implements LogChunkHead {
   readonly hash: Uint8Array;
   readonly timestamp: number;
+  readonly timestampMs: number | undefined;
   readonly logCount: number;
   /** Logs in this chunk. */
   readonly length: number;
@@ -147,6 +152,9 @@ export class LogChunk implements LogChunkHead {
     this.#ends = input.offset;
     input.raw(this.length * this.#endWidth);
     this.#bodies = input.offset;
+    input.raw(this.length === 0 ? 0 : this.#end(this.length - 1));
+    this.timestampMs = input.remaining === 0 ? undefined : input.varint();
+    input.end();
   }
 
   /** The log at `index` of this chunk. */

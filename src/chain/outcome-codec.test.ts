@@ -75,6 +75,7 @@ function encodeOutcome(outcome: Outcome): Uint8Array {
     out.raw(Buffer.from(outcome.hash.slice(2), 'hex'));
     out.raw(Buffer.from(outcome.parentHash.slice(2), 'hex'));
     out.number(outcome.timestamp, 8);
+    out.number(outcome.timestampMs ?? 0, 8);
     for (const bytes of [outcome.header, outcome.block, outcome.diffBytes]) out.bytes(bytes);
     out.list(outcome.receipts, (receipt) => writeReceipt(out, receipt));
     out.list(outcome.logs, (log) => {
@@ -148,6 +149,7 @@ const outcome: fc.Arbitrary<Outcome> = fc
     hash: bytes(32).map(toHex),
     parentHash: bytes(32).map(toHex),
     timestamp: fc.maxSafeNat(),
+    timestampMs: fc.option(fc.integer({ min: 1, max: 2 ** 45 }), { nil: undefined }),
     header: some,
     block: some,
     receipts: list(receipt, 3),
@@ -245,10 +247,10 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
   it('allocates nothing for a count that the bytes cannot hold', () => {
     const largest = Buffer.alloc(4, 0xff);
     const noDiff = Buffer.alloc(16);
-    const head = Buffer.alloc(8 + 32 + 32 + 8 + 4 + 4);
+    const head = Buffer.alloc(8 + 32 + 32 + 8 + 8 + 4 + 4);
     const inputs = [
       // As the length of the header, and as the count of receipts and of logs.
-      Buffer.concat([head.subarray(0, 80), largest]),
+      Buffer.concat([head.subarray(0, 88), largest]),
       Buffer.concat([head, encode((out) => out.bytes(noDiff)), largest]),
       Buffer.concat([head, encode((out) => out.bytes(noDiff)), Buffer.alloc(4), largest]),
     ];
@@ -269,7 +271,7 @@ describe(`outcomes of the native core (TEST_SEED=${seed})`, () => {
       out.bytes(Buffer.alloc(33, 1));
     });
     const one = Buffer.from([1, 0, 0, 0]);
-    const head = [Buffer.alloc(88), encode((out) => out.bytes(Buffer.alloc(16)))];
+    const head = [Buffer.alloc(96), encode((out) => out.bytes(Buffer.alloc(16)))];
     expect(() => readAll(Buffer.concat([...head, one, wide]))).toThrow('wider than 256 bits');
     const extra = encode((out) => {
       out.raw(Buffer.alloc(32 + 1 + 1 + 20 + 8 + 8 + 4 + 256 + 4));

@@ -98,6 +98,7 @@ export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   const hash = toHex(input.raw(32));
   const parentHash = toHex(input.raw(32));
   const timestamp = input.u64();
+  const timestampMs = input.u64() || undefined;
   const header = input.bytes();
   const block = input.bytes();
   const diffBytes = input.bytes();
@@ -105,7 +106,7 @@ export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   const records = once(() => decodeRecords(rest));
   const diff = once(() => decodeDiff(diffBytes));
   return {
-    ...{ number, hash, parentHash, timestamp, header, block, diffBytes },
+    ...{ number, hash, parentHash, timestamp, timestampMs, header, block, diffBytes },
     get receipts() {
       return records().receipts;
     },

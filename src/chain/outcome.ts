@@ -13,6 +13,8 @@ export interface BlockRef {
 export interface Outcome extends BlockRef {
   readonly parentHash: Hex;
   readonly timestamp: number;
+  /** The same in milliseconds, where the block says it. */
+  readonly timestampMs?: number | undefined;
   /** RLP of the header. */
   readonly header: Uint8Array;
   /** RLP of the whole block, as it is hashed and linked. */

@@ -75,6 +75,9 @@ function expectTyped(decode: () => void): void {
   }
 }
 
+/** Seconds, and milliseconds where a block has them. */
+const time = fc.record({ timestamp: safeInteger, timestampMs: fc.option(safeInteger, { nil: undefined }) });
+
 describe(`storage codecs (seed ${seed})`, () => {
   it('gives varints and integers back', () => {
     fc.assert(
@@ -103,9 +106,9 @@ describe(`storage codecs (seed ${seed})`, () => {
 
   it('gives each log back', () => {
     fc.assert(
-      fc.property(fc.array(log, { maxLength: 60 }), bytes(32), safeInteger, (unsorted, hash, timestamp) => {
+      fc.property(fc.array(log, { maxLength: 60 }), bytes(32), time, (unsorted, hash, times) => {
         const logs = unsorted.toSorted((a, b) => a.transactionIndex - b.transactionIndex);
-        const chunks = encodeLogChunks({ hash, timestamp }, logs, hashOf).map((chunk) => new LogChunk(chunk));
+        const chunks = encodeLogChunks({ hash, ...times }, logs, hashOf).map((chunk) => new LogChunk(chunk));
         expect(chunks.length).toBe(Math.max(1, Math.ceil(logs.length / logsPerChunk)));
         logs.forEach((expected, index) => {
           const chunk = chunks[Math.floor(index / logsPerChunk)];
@@ -114,8 +117,9 @@ describe(`storage codecs (seed ${seed})`, () => {
           expect(chunk?.transactionHash(expected.transactionIndex)).toEqual(
             hashOf(expected.transactionIndex),
           );
-          expect(chunk).toMatchObject({ timestamp, logCount: logs.length });
+          expect(chunk).toMatchObject({ ...times, logCount: logs.length });
         });
+        expect(chunks[0]).toMatchObject(times);
       }),
       { seed, numRuns: 200 },
     );
@@ -136,7 +140,8 @@ describe(`storage codecs (seed ${seed})`, () => {
       .array(log, { maxLength: 10 })
       .map(
         (logs) =>
-          encodeLogChunks({ hash: new Uint8Array(32), timestamp: 1 }, logs, hashOf)[0] ?? new Uint8Array(0),
+          encodeLogChunks({ hash: new Uint8Array(32), timestamp: 1, timestampMs: 1_200 }, logs, hashOf)[0] ??
+          new Uint8Array(0),
       );
     fc.assert(
       fc.property(damaged(valid), (input) => {

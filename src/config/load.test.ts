@@ -29,7 +29,7 @@ describe('precedence', () => {
     const env = { CHAIN_QUERY_CALL_GAS_CAP: '40000' };
     expect(serve([]).callGasCap).toBe(50_000_000);
     expect(serve(['--config', config]).callGasCap).toBe(30_000);
-    expect(serve(['--config', config]).publicLogsRange).toBe(5);
+    expect(serve(['--config', config]).publicLogsRange).toEqual({ blocks: 5, ms: 0 });
     expect(serve(['--config', config], env).callGasCap).toBe(40_000);
     expect(serve(['--config', config, '--call-gas-cap=60000'], env).callGasCap).toBe(60_000);
   });
@@ -52,15 +52,18 @@ describe('defaults', () => {
       publicBatchEntries: 100,
       dedicatedBatchEntries: 1000,
       maxResponseBytes: 10 * 1024 * 1024,
-      publicLogsRange: 2000,
-      dedicatedLogsRange: 100_000,
+      publicLogsRange: { blocks: 2_000, ms: 3_600_000 },
+      dedicatedLogsRange: { blocks: 100_000, ms: 0 },
       publicLogsResults: 10_000,
       dedicatedLogsResults: 20_000,
       logsAddresses: 1000,
       logsTopics: 1000,
       callGasCap: 50_000_000,
       callTimeLimitMs: 5000,
-      undoWindow: 256,
+      undoWindow: 'finalized',
+      hotWindow: 256,
+      readyLag: { blocks: 0, ms: 30_000 },
+      history: undefined,
       compat: 'none',
       listenPortFile: undefined,
     });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bytes, count, duration, endpoint, hostNames, threads } from './parsers.ts';
+import { bytes, count, duration, endpoint, hostNames, span, threads, undoWindow } from './parsers.ts';
 
 it.each([
   ['127.0.0.1:8545', { host: '127.0.0.1', port: 8545 }],
@@ -65,3 +65,26 @@ it.each(['', 'a:8545', 'a,,b', 'http://a', '[::1]', '*', 'a.', 'a b'])(
     expect(() => hostNames(text)).toThrow('expected host names without ports');
   },
 );
+
+it.each([
+  ['2000b', { blocks: 2_000, ms: 0 }],
+  ['2000', { blocks: 2_000, ms: 0 }],
+  ['10m', { blocks: 0, ms: 600_000 }],
+  ['30d', { blocks: 0, ms: 2_592_000_000 }],
+  ['2_000b,1h', { blocks: 2_000, ms: 3_600_000 }],
+  ['1h,2000', { blocks: 2_000, ms: 3_600_000 }],
+])('reads %s as blocks or time (B18)', (text, expected) => {
+  expect(span({ min: 1, max: 10_000 })(text)).toEqual(expected);
+  expect(undoWindow(text)).toEqual(expected);
+});
+
+it.each(['', 'b', '0b', '10001b', '1b,2b', '1m,2m', '1b,1m,1b', '1b,', '-1b', '1.5b', '10x', 'finalised'])(
+  'refuses %j as blocks or time',
+  (text) => {
+    expect(() => span({ min: 1, max: 10_000 })(text)).toThrow(/^expected /);
+  },
+);
+
+it('reads finalized as an undo window', () => {
+  expect(undoWindow('finalized')).toBe('finalized');
+});

@@ -1,4 +1,6 @@
 import { availableParallelism } from 'node:os';
+import type { BlockSpan } from '../primitives/block-span.ts';
+import type { UndoWindow } from '../primitives/undo-window.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Where a listener binds. Port 0 lets the system choose. */
@@ -44,12 +46,12 @@ export function bytes(bounds: { readonly min: number; readonly max: number }): P
   };
 }
 
-const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+const DURATIONS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Accepts durations such as `500ms`, `30s`, `10m` or `2h`; gives milliseconds. */
+/** Accepts durations such as `500ms`, `30s`, `10m`, `2h` or `7d`; gives milliseconds. */
 export function duration(bounds: { readonly min: number; readonly max: number }): Parser<number> {
   return (text) => {
-    const match = /^(\d+)(ms|s|m|h)$/.exec(text);
+    const match = /^(\d+)(ms|s|m|h|d)$/.exec(text);
     const value =
       match === null ? Number.NaN : Number(match[1]) * DURATIONS[match[2] as keyof typeof DURATIONS];
     if (value >= bounds.min && value <= bounds.max) return value;
@@ -57,6 +59,29 @@ export function duration(bounds: { readonly min: number; readonly max: number })
       `expected a duration such as 500ms, 30s or 10m, from ${bounds.min} to ${bounds.max} ms`,
     );
   };
+}
+
+/** Accepts a part of the chain: blocks (`2000b`, or the number alone), a time (`10m`), or both: `2000b,1h` is the larger. */
+export function span(bounds: { readonly min: number; readonly max: number }): Parser<BlockSpan> {
+  const blocks = count(bounds);
+  const time = duration({ min: 1, max: 10 * 365 * DURATIONS.d });
+  return (text) => {
+    const parts = text.split(',');
+    const counted = parts.filter((part) => /^[\d_]+b?$/.test(part));
+    if (parts.length > 2 || counted.length > 1 || parts.length - counted.length > 1) {
+      throw new UsageError('expected blocks such as 2000b, a time such as 10m, or one of each: 2000b,1h');
+    }
+    const timed = parts.find((part) => !counted.includes(part));
+    return {
+      blocks: counted[0] === undefined ? 0 : blocks(counted[0].replace(/b$/, '')),
+      ms: timed === undefined ? 0 : time(timed),
+    };
+  };
+}
+
+/** Accepts `finalized` or a part of the chain. */
+export function undoWindow(text: string): UndoWindow {
+  return text === 'finalized' ? text : span({ min: 1, max: 100_000 })(text);
 }
 
 /** Accepts one of a few words. */

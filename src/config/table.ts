@@ -5,7 +5,7 @@ import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
-import { bytes, count, endpoint, hostNames, oneOf, path, threads } from './parsers.ts';
+import { bytes, count, endpoint, hostNames, oneOf, path, span, threads, undoWindow } from './parsers.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
@@ -147,17 +147,17 @@ export const OPTIONS = {
   publicLogsRange: {
     group: 'eth_getLogs',
     commands: SERVE,
-    value: 'BLOCKS',
-    parse: count(MANY),
-    default: '2000',
-    doc: 'Largest toBlock − fromBlock on the public listener.',
+    value: 'SPAN',
+    parse: span(MANY),
+    default: '2000b,1h',
+    doc: 'Largest toBlock − fromBlock on the public listener: blocks (2000b), a time (1h), or the larger of both. A time is as many blocks as the chain makes in it now.',
   },
   dedicatedLogsRange: {
     group: 'eth_getLogs',
     commands: SERVE,
-    value: 'BLOCKS',
-    parse: count(MANY),
-    default: '100000',
+    value: 'SPAN',
+    parse: span(MANY),
+    default: '100000b',
     doc: 'Largest toBlock − fromBlock on the dedicated listener.',
   },
   publicLogsResults: {
@@ -292,10 +292,18 @@ export const OPTIONS = {
   undoWindow: {
     group: 'Memory and store',
     commands: ALL,
+    value: 'SPAN',
+    parse: undoWindow,
+    default: 'finalized',
+    doc: 'How far below the head blocks can be taken off again: blocks (256b), a time (10m), the larger of both (256b,10m), or `finalized`: down to what is final, at least 256 blocks and at most 30 minutes. In the store.',
+  },
+  hotWindow: {
+    group: 'Memory and store',
+    commands: ALL,
     value: 'BLOCKS',
     parse: count({ min: 1, max: 100_000 }),
     default: '256',
-    doc: 'Blocks below the head that can be taken off again.',
+    doc: 'Newest blocks whose changes are kept in memory. Older ones are read from the store.',
   },
   ...DEV_OPTIONS,
 } as const satisfies Record<string, OptionSpec>;

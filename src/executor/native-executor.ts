@@ -261,6 +261,11 @@ export class NativeExecutor implements Executor {
     return this.#chain.headerJson(header);
   }
 
+  /** The withdrawals of a block (RLP) as eth_getBlockByHash lists them, a JSON array; undefined where blocks have none. */
+  withdrawalsJson(block: Uint8Array): string | undefined {
+    return this.#chain.withdrawalsJson(block) ?? undefined;
+  }
+
   /**
    * The transactions of an outcome as eth_getBlockByHash lists them, a JSON array; the first is number `first` of its
    * block.

@@ -5,7 +5,7 @@ import type { ExecutorOptions } from './native-executor.ts';
 /** What an executor that only runs blocks needs of the configuration. */
 export type ExecutorSettings = Pick<
   Options,
-  'undoWindow' | 'hotStateEntries' | 'codeCacheBytes' | 'maxBlockGas' | 'blockTimeLimitMs'
+  'hotWindow' | 'hotStateEntries' | 'codeCacheBytes' | 'maxBlockGas' | 'blockTimeLimitMs'
 >;
 type CallSettings = Pick<
   Options,
@@ -21,7 +21,7 @@ type CallSettings = Pick<
 /** Limits for executing blocks; calls are not expected, and get the least. */
 export function blockOptions(options: ExecutorSettings): NativeOptions & ExecutorOptions {
   return {
-    window: options.undoWindow,
+    window: options.hotWindow,
     entries: options.hotStateEntries,
     codeBytes: options.codeCacheBytes,
     historyBytes: 1,

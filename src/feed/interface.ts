@@ -34,6 +34,7 @@ export interface ConfirmedBlock extends BlockRef {
 export interface RemovedBlock extends BlockRef {
   readonly parentHash: Hex;
   readonly timestamp: number;
+  readonly timestampMs?: number | undefined;
   readonly logs: readonly Log[];
   /** By transaction index, of transactions with logs. */
   readonly transactionHashes: ReadonlyMap<number, Uint8Array>;

@@ -14,7 +14,7 @@ function begin(anchor: AnchorChoice = 'latest') {
   if (a === undefined || b === undefined) throw new Error('no upstreams');
   a.tip = world.grow(a.tip, 10);
   b.tip = world.grow(a.tip, 5);
-  const anchoring = new Anchoring({ anchor, undoWindow: 16, retry }, world.modules());
+  const anchoring = new Anchoring({ anchor, hotWindow: 16, retry }, world.modules());
   const head = async () => (await world.store.marks())?.head;
   const main = b.tip;
   const at = (number: number): Outcome => world.at(main, number) ?? main;

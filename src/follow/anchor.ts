@@ -17,7 +17,8 @@ export type AnchorChoice = 'latest' | 'safe' | 'finalized' | number;
 
 export interface AnchoringOptions {
   readonly anchor: AnchorChoice;
-  readonly undoWindow: number;
+  /** Blocks whose changes are kept in memory. */
+  readonly hotWindow: number;
   readonly retry: BackOff;
 }
 
@@ -44,8 +45,8 @@ export class Anchoring {
   /** Goes on where the store ends, or begins a copy; waits for an upstream as long as it takes. */
   async begin(signal: AbortSignal): Promise<void> {
     const { store, executor, observe } = this.#modules;
-    const { anchor, retry, undoWindow } = this.#options;
-    if ((await store.marks()) !== undefined) return restoreHotState(executor, store, undoWindow);
+    const { anchor, retry, hotWindow } = this.#options;
+    if ((await store.marks()) !== undefined) return restoreHotState(executor, store, hotWindow);
     const begin = async (): Promise<void> =>
       this.#anchor(await this.#readHighest(anchor, signal), 'the store was empty');
     const onFailure = (error: Error, retryMs: number): void => observe({ kind: 'trouble', error, retryMs });

@@ -31,6 +31,7 @@ export interface FollowingModules {
   readonly mover: Pick<ChainMover, 'moveTowards'>;
   readonly anchoring: Pick<Anchoring, 'reanchor'>;
   readonly rules: Pick<RulesGuard, 'refused' | 'stopped' | 'tooOld'>;
+  readonly blockTime: PruningModules['blockTime'];
   readonly publish: PruningModules['publish'];
   readonly observe: PruningModules['observe'];
   readonly clock?: Clock;

@@ -167,7 +167,7 @@ it('executes no block of a time whose rules are not known (B16)', async () => {
   a.tip = tip;
   const time = world.at(tip, 23)?.timestamp ?? 0;
   const stop = (): Stop => ({ time, reason: 'a fork that is not known here' });
-  const options = { undoWindow: 16, catchUpBlocks: 4, verifyState: true };
+  const options = { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 16, catchUpBlocks: 4, verifyState: true };
   const mover = new ChainMover(options, { ...world.modules(), prove: async () => [], stop });
   const go = async (target: Target): Promise<void> => {
     while (!(await mover.moveTowards(target, signal)));
@@ -194,7 +194,7 @@ it('asks for traces again, some time after one was wrong', async () => {
   const address = (at: number) => ({ kind: 'account', address: new Uint8Array(20).fill(at) }) as const;
   const account = { nonce: '0x0', balance: '0x0', code: '0x', storage: {} };
   const mover = new ChainMover(
-    { undoWindow: 16, catchUpBlocks: 4, verifyState: false },
+    { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 16, catchUpBlocks: 4, verifyState: false },
     {
       ...modules,
       prove: async () => [],
@@ -227,4 +227,51 @@ it('asks for traces again, some time after one was wrong', async () => {
   await attempt();
   expect(asked).toBe(2);
   now.mockRestore();
+});
+
+it('goes onto forks that part deeper than hot state reaches, down to what is final', async () => {
+  const { world, main, at, a } = await begin({ finalized: 7 });
+  const mover = new ChainMover(
+    { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 4, catchUpBlocks: 3, verifyState: true },
+    { ...world.modules(), prove: async () => [] },
+  );
+  const go = async (target: Target): Promise<void> => {
+    while (!(await mover.moveTowards(target, signal)));
+  };
+  const fork = world.grow(at(8), 14, 'fork');
+  a.tip = fork;
+  await go(targetOf(fork, 'follow', 'a'));
+  expect(await world.head()).toEqual(refOf(fork));
+  // Taken off a few blocks at a time, so that what subscribers are told of them is never held whole.
+  const told = world.published.flatMap((item) => (item.kind === 'confirmed' ? [item] : []));
+  expect(told.map(({ removed, added }) => [removed.length, added.length]).slice(0, 3)).toEqual([
+    [4, 0],
+    [4, 0],
+    [4, 3],
+  ]);
+  expect(told.flatMap(({ removed }) => removed.map(({ number }) => number))).toEqual(
+    Array.from({ length: 12 }, (_, index) => 20 - index),
+  );
+  // The fork is not executed on what was hot before.
+  expect(world.calls.filter((call) => call.startsWith('revert'))).toEqual([]);
+  const deeper = world.grow(at(6), 20, 'deeper');
+  a.tip = deeper;
+  await expect(go(targetOf(deeper, 'follow', 'a'))).rejects.toThrow('is final');
+  expect(await world.head()).toEqual(refOf(fork));
+  expect(main.number).toBe(20);
+});
+
+it('keeps a deep fork out whose first blocks do not verify, and takes nothing off', async () => {
+  const { world, main, at, a } = await begin();
+  const mover = new ChainMover(
+    { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 4, catchUpBlocks: 3, verifyState: true },
+    { ...world.modules(), prove: async () => [] },
+  );
+  const fork = world.grow(at(8), 14, 'fork');
+  a.tip = fork;
+  world.invalid.add(world.at(fork, 10)?.hash ?? '0x');
+  const target = targetOf(fork, 'follow', 'a');
+  await expect(mover.moveTowards(target, signal)).rejects.toThrow('gas used');
+  expect(await world.head()).toEqual(refOf(main));
+  expect(kinds(world.published)).toEqual(['dropped', 'dropped']);
 });

@@ -3,16 +3,18 @@ import { InvalidBlockError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { Promotion } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
-import type { PublishToFeed } from '../feed/interface.ts';
-import type { Hex } from '../primitives/hex.ts';
+import type { PublishToFeed, SentRemovedBlock } from '../feed/interface.ts';
+import { type UndoWindow, undoBlocks } from '../primitives/undo-window.ts';
 import type { Target } from '../source/heads/leader.ts';
 import type { ChainSource, HeadEvent } from '../source/interface.ts';
 import { Denials } from '../source/pool/denials.ts';
+import type { BlockTime } from '../store/block-time.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { removedBlocks } from './blocks/removed.ts';
-import { FinalizedError, NotExtendingError, RulesTooOldError, TooDeepError } from './errors.ts';
+import { NotExtendingError, RulesTooOldError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
+import { Forks } from './forks.ts';
 import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
@@ -21,8 +23,10 @@ import { SlotsAhead } from './state/slots-ahead.ts';
 import { Suspects } from './suspects.ts';
 
 export interface FollowerOptions {
-  /** Blocks that can be taken off the head. */
-  readonly undoWindow: number;
+  /** How far back blocks can be taken off. */
+  readonly undoWindow: UndoWindow;
+  /** Blocks whose changes are kept in memory. */
+  readonly hotWindow: number;
   /** Blocks fetched at the same time, and written together, while catching up. */
   readonly catchUpBlocks: number;
   /** Whether state is read by proof, so that a trace of a block is of no use. */
@@ -45,6 +49,7 @@ export interface FollowerModules {
   readonly prove: StateReader;
   /** From when on the chain has rules that we lack, and why, if that is known (B16). */
   readonly stop?: () => Stop | undefined;
+  readonly blockTime: Pick<BlockTime, 'ms'>;
   readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
 }
@@ -63,6 +68,7 @@ const SHALLOW = 8;
 export class ChainMover {
   readonly #options: FollowerOptions;
   readonly #modules: FollowerModules;
+  readonly #forks: Forks;
 
   /** Traces that were wrong. */
   readonly #denials = new Denials(TRACE_DENIAL);
@@ -75,6 +81,7 @@ export class ChainMover {
     this.#options = options;
     this.#modules = modules;
     this.#suspects = new Suspects(modules);
+    this.#forks = new Forks(modules);
   }
 
   /** Takes a step towards a head; true once there is none left to take. */
@@ -84,9 +91,9 @@ export class ChainMover {
     const { lowest, head } = marks;
     // Of an upstream that lags, or whose chain was started again: nothing that could be compared with ours.
     if (target.number < lowest.number) return true;
-    if (target.number <= head.number && (await this.#isCanonical(target))) {
+    if (target.number <= head.number && (await this.#forks.isCanonical(target))) {
       if (mode !== 'back' || target.number === head.number) return true;
-      this.#expectUndoable(target, marks);
+      await this.#forks.expectUndoable(target, marks);
       await this.#replace(target, [], head, signal);
       return true;
     }
@@ -114,25 +121,12 @@ export class ChainMover {
   /** Fetches some of the blocks between the head and the target by number, all at once. */
   async #catchUp(head: BlockRef, { head: target, mode }: Target, signal: AbortSignal): Promise<void> {
     // Hot state must reach back to the last block written: what it lacks is read as of its oldest one.
-    const ahead = Math.min(this.#options.catchUpBlocks, this.#options.undoWindow);
+    const ahead = Math.min(this.#options.catchUpBlocks, this.#options.hotWindow);
     // Those below a block that could not be executed must not wait for it.
     const failed = this.#failed ?? 0;
     const most = failed > head.number + 1 ? failed - 1 : Number.POSITIVE_INFINITY;
     const last = Math.min(target.number, head.number + ahead, most);
-    const numbers = Array.from({ length: last - head.number }, (_, index) => head.number + 1 + index);
-    // Of nobody else: a number means another block on another fork.
-    const read = { signal, only: target.upstream };
-    const settled = await Promise.allSettled(
-      numbers.map((number) => this.#modules.blocks.byNumber(number, read)),
-    );
-    const linked: ReadBlock[] = [];
-    let parent: Hex = head.hash;
-    for (const result of settled) {
-      if (result.status === 'rejected' || result.value.parentHash !== parent) break;
-      linked.push(result.value);
-      parent = result.value.hash;
-    }
-    const [first] = settled;
+    const { linked, first } = await this.#forks.readAbove(head, last, target.upstream, signal);
     if (linked.length > 0) await this.#extend(head, linked, signal);
     else if (first?.status === 'rejected') throw first.reason;
     else if (mode === 'extend') {
@@ -147,38 +141,31 @@ export class ChainMover {
     let lowest = tip;
     for (;;) {
       const base = { number: lowest.number - 1, hash: lowest.parentHash };
-      if (await this.#isCanonical(base)) {
-        this.#expectUndoable(base, marks);
+      if (await this.#forks.isCanonical(base)) {
+        await this.#forks.expectUndoable(base, marks);
         return this.#replace(base, fork, marks.head, signal);
       }
       // What it stands on is not ours, so it parts from ours further below.
-      this.#expectUndoable({ number: base.number - 1 }, marks);
-      if (fork.length === SHALLOW) await this.#expectShared(tip.upstream, marks, signal);
+      await this.#forks.expectUndoable({ number: base.number - 1 }, marks);
+      if (fork.length === SHALLOW) await this.#forks.expectShared(tip.upstream, marks, signal);
+      if (fork.length === this.#options.hotWindow) return this.#switchDeep(tip, base.number, marks, signal);
       lowest = await this.#modules.blocks.byHash(base.hash, { signal, prefer: tip.upstream });
       fork.unshift(lowest);
     }
   }
 
-  /** Throws when what is above a block cannot, or must not, be taken off. */
-  #expectUndoable({ number }: { readonly number: number }, { finalized, anchor, head }: Marks): void {
-    if (finalized !== undefined && number < finalized.number) {
-      throw new FinalizedError(
-        `the upstream's chain parts from ours below block ${finalized.number}, which is final: it is not followed`,
-      );
-    }
-    if (number >= anchor.number && head.number - number <= this.#options.undoWindow) return;
-    throw new TooDeepError(
-      `the upstream's chain parts from ours below block ${number + 1}: deeper than ours can be taken back`,
-    );
-  }
-
-  /** The same before a fork is fetched all the way down: one question instead of hundreds. */
-  async #expectShared(upstream: string, marks: Marks, signal: AbortSignal): Promise<void> {
-    const { finalized, anchor, head } = marks;
-    const floor = Math.max(finalized?.number ?? 0, anchor.number, head.number - this.#options.undoWindow);
-    const theirs = await this.#modules.source.hashAt(floor, { signal, only: upstream });
-    if (theirs === undefined || (await this.#isCanonical({ number: floor, hash: theirs.value }))) return;
-    this.#expectUndoable({ number: floor - 1 }, marks);
+  /**
+   * The same where the forks part deeper than hot state reaches. Such a fork is not held whole: its first blocks are put in
+   * the place of ours once they are verified, the others are caught up with.
+   */
+  async #switchDeep(tip: ReadBlock, above: number, marks: Marks, signal: AbortSignal): Promise<void> {
+    const base = await this.#forks.commonAncestor(tip.upstream, above, marks, signal);
+    const { catchUpBlocks, hotWindow } = this.#options;
+    const last = Math.min(tip.number, base.number + Math.min(catchUpBlocks, hotWindow));
+    const { linked, first } = await this.#forks.readAbove(base, last, tip.upstream, signal);
+    if (first?.status === 'rejected') throw first.reason;
+    if (linked.length === 0) throw new NotExtendingError(`${tip.upstream} left the fork that it was on`);
+    return this.#replace(base, linked, marks.head, signal);
   }
 
   /** Puts a fork in the place of the blocks above `base`; with an empty one they are just gone. */
@@ -200,25 +187,28 @@ export class ChainMover {
   ): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
     let blocks: typeof offered = [];
-    const { head } = await this.#marks();
+    const marks = await this.#marks();
+    const { head } = marks;
     const replaces = head.hash !== base.hash;
     const outcomes: EncodedOutcome[] = [];
-    // Read while they are there: whoever was told of their logs has to be told that they are gone.
-    const removed = replaces ? await removedBlocks(store, base.number + 1, head.number) : [];
+    let removed: readonly SentRemovedBlock[] = [];
     try {
       blocks = this.#beforeStop(offered);
       if (replaces) {
         // Pre-confirmed state stands on blocks that are about to leave hot state; the store still has the old fork.
         const version = executor.dropPreconfirmed(0);
         await publish({ kind: 'dropped', from: 0, reason: 'reorganised', version });
-        executor.revertTo(base.number);
+        await this.#revertHotState(head, base);
         state.readAt(base);
       }
       for (const block of blocks) {
         outcomes.push('rlp' in block ? await this.#execute(block, base, signal) : block);
       }
+      const undo = await this.#undoBlocks(outcomes.at(-1) ?? base, marks);
+      // Read while they are there: whoever was told of their logs has to be told that they are gone.
+      if (replaces) removed = await removedBlocks(store, base.number + 1, await this.#takeOff(head, base));
       const pins = state.dueWith(outcomes);
-      await store.append(outcomes, { pins, ...(replaces && { onto: base.number }) });
+      await store.append(outcomes, { pins, undo, ...(replaces && { onto: base.number }) });
       state.written(pins);
       this.#failed = undefined;
     } catch (error) {
@@ -226,7 +216,7 @@ export class ChainMover {
       // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
       const version = executor.dropPreconfirmed(0);
       await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });
-      await restoreHotState(executor, store, this.#options.undoWindow);
+      await restoreHotState(executor, store, this.#options.hotWindow);
       throw error;
     } finally {
       state.readAt(undefined);
@@ -249,6 +239,35 @@ export class ChainMover {
     const known = blocks.findIndex(({ timestamp }) => timestamp >= stop.time);
     if (known === 0) throw new RulesTooOldError(stop.reason);
     return known < 0 ? blocks : blocks.slice(0, known);
+  }
+
+  /** Has hot state end with a block that becomes the head. */
+  async #revertHotState(head: BlockRef, base: BlockRef): Promise<void> {
+    const { executor, store } = this.#modules;
+    const { hotWindow } = this.#options;
+    if (head.number - base.number < hotWindow) executor.revertTo(base.number);
+    else await restoreHotState(executor, store, hotWindow, base.number);
+  }
+
+  /** Takes so many blocks off the store, in steps, that few are left above `base`; the number of the head then. */
+  async #takeOff({ number }: BlockRef, base: BlockRef): Promise<number> {
+    const { store, publish } = this.#modules;
+    const { hotWindow } = this.#options;
+    let head = number;
+    // What subscribers have to be told of the removed blocks is held in memory, so it must not be of thousands.
+    for (; head - base.number > hotWindow; head -= hotWindow) {
+      const onto = head - hotWindow;
+      const removed = await removedBlocks(store, onto + 1, head);
+      await store.append([], { onto });
+      await publish({ kind: 'confirmed', removed, added: [] });
+    }
+    return head;
+  }
+
+  /** The blocks that can be taken off once `number` is the head in the place of that of `marks`. */
+  async #undoBlocks({ number }: BlockRef, { finalized, head, lowest }: Marks): Promise<number> {
+    const ms = await this.#modules.blockTime.ms(head.number, lowest.number);
+    return undoBlocks(this.#options.undoWindow, { head: number, finalized: finalized?.number }, ms);
   }
 
   /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
@@ -323,10 +342,6 @@ export class ChainMover {
     const { number, hash } = block;
     const transactions = outcome?.receipts.length ?? 0;
     this.#modules.observe({ kind: 'sealed', block: { number, hash }, transactions, preconfirmed, kept, ms });
-  }
-
-  async #isCanonical({ number, hash }: BlockRef): Promise<boolean> {
-    return (await this.#modules.store.canonicalHash(number)) === hash;
   }
 
   async #marks(): Promise<Marks> {

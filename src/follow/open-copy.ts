@@ -21,7 +21,7 @@ async function openStill(options: CommandOptions<'serve'>, store: Store): Promis
   const rules = await rulesOfCopy(store, nothing);
   const load = storeLoader(store);
   const executor = NativeExecutor.create(rules, servingOptions(options), { load });
-  await restoreHotState(executor, store, options.undoWindow);
+  await restoreHotState(executor, store, options.hotWindow);
   return {
     executor,
     load,

@@ -7,6 +7,7 @@ import { SourceError } from '../source/errors.ts';
 import type { ChainSource } from '../source/interface.ts';
 import { DEFAULT_SOURCE_OPTIONS, poolOptions, type SourceOptions } from '../source/pool/options.ts';
 import { RpcSource } from '../source/rpc-source.ts';
+import { BlockTime } from '../store/block-time.ts';
 import { isUnwritable } from '../store/error.ts';
 import { Anchoring } from './anchor.ts';
 import { unknownForm } from './blocks/block-form.ts';
@@ -106,7 +107,8 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     };
     const { publish } = modules;
     const blocks = new BlockReader({ source, executor, unknownForm });
-    const parts = { store, executor, source, blocks, state, publish, observe };
+    const blockTime = new BlockTime(store);
+    const parts = { store, executor, source, blocks, state, blockTime, publish, observe };
     const followOptions = { ...options, retry: RETRY };
     const anchoring = new Anchoring(followOptions, parts);
     await anchoring.begin(modules.signal);
@@ -123,13 +125,15 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       executor,
       load,
       async condition() {
-        const head = (await store.marks())?.head;
+        const marks = await store.marks();
+        const head = marks?.head;
         const lag = Math.max(0, (loop.target?.number ?? 0) - (head?.number ?? 0));
+        const blockTimeMs = marks && (await blockTime.ms(marks.head.number, marks.lowest.number));
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         const { outage, confirmedAgeMs } = telemetry;
         const { trouble } = loop;
         const rulesTooOld = guard.tooOld;
-        const seen = { lag, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs: age };
+        const seen = { lag, blockTimeMs, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs: age };
         const { issues, warnings = [] } = readinessOf(options, { ...seen, upstreams: source.status() });
         return { head, lag, leader: loop.leader, issues, warnings: [...warnings, ...guard.warnings] };
       },

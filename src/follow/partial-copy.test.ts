@@ -12,6 +12,7 @@ import { emptyDiff } from '../../test/support/store/contract-chain.ts';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
 import { keyText, type StateKey } from '../chain/state-key.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
+import { BlockTime } from '../store/block-time.ts';
 import type { Store } from '../store/interface.ts';
 import { createMemoryStore } from '../store/memory/index.ts';
 import type { ReadBlock } from './blocks/reader.ts';
@@ -77,7 +78,7 @@ async function beginAt(anchor: number): Promise<Copy> {
       toRead(outcomes.find((outcome) => outcome.hash === hash) ?? outcomeAt(-1)),
   };
   const mover = new ChainMover(
-    { undoWindow: 256, catchUpBlocks: 4, verifyState: true },
+    { undoWindow: 'finalized', hotWindow: 256, catchUpBlocks: 4, verifyState: true },
     {
       store,
       executor,
@@ -90,6 +91,7 @@ async function beginAt(anchor: number): Promise<Copy> {
         status: () => [],
       },
       prove: () => Promise.resolve([]),
+      blockTime: new BlockTime(store),
       publish: async () => {},
       observe: () => {},
     },

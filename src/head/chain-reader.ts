@@ -3,6 +3,7 @@ import type { BlockRef } from '../chain/outcome.ts';
 import type { Executor, StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { BlockTime } from '../store/block-time.ts';
 import type { LogMatch, LogQuery, Store } from '../store/interface.ts';
 import { HeadError } from './errors.ts';
 import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
@@ -31,11 +32,13 @@ export class ChainReader {
   readonly #store: ReadableStore;
   readonly #executor: Pick<Executor, 'view'>;
   readonly #views: LRUCache<Hex, StateView>;
+  readonly #blockTime: BlockTime;
 
   constructor(options: ChainReaderOptions, modules: ChainReaderModules) {
     this.rendered = new RenderedBlocks(options.renderCacheBytes);
     this.#views = new LRUCache({ max: options.viewCacheEntries });
     this.#store = modules.store;
+    this.#blockTime = new BlockTime(modules.store);
     this.#executor = modules.executor;
   }
 
@@ -45,6 +48,11 @@ export class ChainReader {
 
   numberOf(hash: Hex): Awaitable<number | undefined> {
     return this.#store.numberOf(hash);
+  }
+
+  /** The time between two blocks, in milliseconds; undefined where it is not known. */
+  blockTimeMs(head: number, lowest: number): Awaitable<number | undefined> {
+    return this.#blockTime.ms(head, lowest);
   }
 
   findLogs(query: LogQuery, from: number, to: number, checkpoint?: Checkpoint): AsyncIterable<LogMatch> {

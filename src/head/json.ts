@@ -13,8 +13,12 @@ export function renderLog(block: BlockLogs, index: number, log: Log = block.log(
     `"blockNumber":"${toQuantity(block.number)}",` +
     `"transactionHash":"${toHex(block.transactionHash(log.transactionIndex))}",` +
     `"transactionIndex":"${toQuantity(log.transactionIndex)}","blockHash":"${block.hash}",` +
-    `"blockTimestamp":"${toQuantity(block.timestamp)}","logIndex":"${toQuantity(index)}","removed":false}`
+    `"blockTimestamp":"${toQuantity(block.timestamp)}",${milliseconds(block)}"logIndex":"${toQuantity(index)}","removed":false}`
   );
+}
+
+function milliseconds({ timestampMs }: BlockLogs): string {
+  return timestampMs === undefined ? '' : `"blockTimestampMs":"${toQuantity(timestampMs)}",`;
 }
 
 /** Renders one receipt; `logs` is the JSON array of its logs. Keys are in alphabetical order, as geth's. */

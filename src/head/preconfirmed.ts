@@ -17,6 +17,7 @@ export class PreconfirmedBlock implements BlockLogs {
   readonly number: number;
   readonly hash = NO_HASH;
   readonly timestamp: number;
+  readonly timestampMs: number | undefined;
   readonly parentHash: Hex;
   /** What it would have as its hash if it were sealed now. */
   readonly hashSoFar: Hex;
@@ -38,6 +39,8 @@ export class PreconfirmedBlock implements BlockLogs {
     const { outcome, index, payloadId } = flashblock;
     this.number = outcome.number;
     this.timestamp = outcome.timestamp;
+    // Only the first flashblock has the transaction that says it.
+    this.timestampMs = before === undefined ? outcome.timestampMs : before.timestampMs;
     this.parentHash = outcome.parentHash;
     this.hashSoFar = outcome.hash;
     this.index = index;

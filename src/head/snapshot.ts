@@ -114,7 +114,9 @@ export class Snapshot {
   /** The JSON array of a block's receipts, or undefined for a block that is not known. */
   receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
     if (isPending(selector)) {
-      return this.pending === undefined ? this.#reader.receipts(this.head) : this.pending.newest.receiptsJson();
+      return this.pending === undefined
+        ? this.#reader.receipts(this.head)
+        : this.pending.newest.receiptsJson();
     }
     return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : this.#reader.receipts(ref)));
   }
@@ -142,6 +144,11 @@ export class Snapshot {
       case 'earliest':
         return this.#marks.lowest.number;
     }
+  }
+
+  /** The time between two blocks of late, in milliseconds; undefined where there are too few to tell. */
+  blockTimeMs(): Awaitable<number | undefined> {
+    return this.#reader.blockTimeMs(this.head.number, this.#marks.lowest.number);
   }
 
   /** The JSON array of the matching logs of the block with this hash. */

@@ -1,4 +1,5 @@
 import type { Snapshot } from '../head/snapshot.ts';
+import type { BlockSpan } from '../primitives/block-span.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
 import type { LoadBudget, LoadLimits } from '../primitives/load-budget.ts';
@@ -9,7 +10,7 @@ export type RawJson = string | Buffer;
 /** What eth_getLogs may cost on one kind of endpoint. */
 export interface LogLimits {
   /** `to − from` at most. */
-  readonly maxBlockRange: number;
+  readonly maxBlockRange: BlockSpan;
   readonly maxResults: number;
   readonly maxAddresses: number;
   /** Alternatives at one topic position. */

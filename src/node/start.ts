@@ -8,6 +8,7 @@ import { appliedEverywhere, newProgress } from '../feed/progress.ts';
 import { WritingHealth } from '../follow/health/writing.ts';
 import { openCopy } from '../follow/open-copy.ts';
 import { Shares } from '../primitives/shares.ts';
+import { leastUndoBlocks } from '../primitives/undo-window.ts';
 import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
@@ -72,7 +73,8 @@ export async function startNode(
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+    const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+    const undoWindow = leastUndoBlocks(options.undoWindow);
     const lock = follows ? holdWriterLock(path) : undefined;
     cleanups.push(async () => lock?.[Symbol.dispose]());
     const storeOptions = { path, undoWindow, mapSizeBytes, diskReserveBytes };

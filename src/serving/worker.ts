@@ -65,7 +65,6 @@ async function serve({
   const refusals = new RefusalCounter(registry);
   const store = await openLmdbStore({
     path: options.data,
-    undoWindow: options.undoWindow,
     mapSizeBytes: options.storeMapSize,
   });
   const say = (news: WorkerEvent): void => port.postMessage(news);
@@ -88,6 +87,7 @@ async function serve({
     },
     render: {
       header: (header) => executor.headerJson(header),
+      withdrawals: (block) => executor.withdrawalsJson(block),
       transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
     },
     readState: (read) =>

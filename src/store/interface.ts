@@ -27,6 +27,8 @@ export interface AppendOptions {
   readonly onto?: number;
   /** As `pin` writes them, together with the blocks that needed them. */
   readonly pins?: readonly Pin[];
+  /** Blocks that can be taken off the head afterwards; the store's own number if it is left out. What is gone stays gone. */
+  readonly undo?: number;
   /** Looked at for the first block of a chain only: its diff is not the whole state. */
   readonly partial?: boolean;
   /**
@@ -46,6 +48,8 @@ export interface LogQuery {
 /** The logs of one block, each readable without decoding the others. */
 export interface BlockLogs extends BlockRef {
   readonly timestamp: number;
+  /** The same in milliseconds, where it is known. */
+  readonly timestampMs?: number | undefined;
   readonly length: number;
   log(index: number): Log;
   transactionHash(transactionIndex: number): Uint8Array;
@@ -77,7 +81,9 @@ export interface StoreReader {
   block(ref: BlockRef): Awaitable<Uint8Array | undefined>;
   receipts(ref: BlockRef): Awaitable<BlockReceipts | undefined>;
   blockLogs(ref: BlockRef): Awaitable<BlockLogs | undefined>;
-  /** Encoded diff of one of the last `undoWindow` blocks. */
+  /** The lowest block that the chain can be taken back to, as far as what is kept for it goes; undefined if empty. */
+  undoFloor(): Awaitable<number | undefined>;
+  /** Encoded diff of a block above that one. */
   diffBytes(number: number): Awaitable<Uint8Array | undefined>;
 
   /**

@@ -40,6 +40,8 @@ export interface History {
 export interface Render {
   /** A header as `newHeads` has it. */
   header(header: Uint8Array): string;
+  /** The array of the withdrawals of a block (RLP); undefined where blocks have none. */
+  withdrawals(block: Uint8Array): string | undefined;
   /** The array of an outcome's transactions, the first of which is number `first` of its block. */
   transactions(outcome: Outcome, first: number, blockHash: Hex): string;
 }

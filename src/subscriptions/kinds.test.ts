@@ -74,6 +74,7 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
     {
       ...{
         undoWindow: 16,
+        hasPreconfirmations: true,
         resumeBlocks: 2,
         resumeReaders: 2,
         resumeWaitMs: 1_000,
@@ -86,6 +87,7 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
       history: { logs: async function* none() {}, isCanonical: () => true },
       render: {
         header: (header) => Buffer.from(header).toString(),
+        withdrawals: () => '[{"index":"0x7"}]',
         transactions: ({ block }, first, blockHash) =>
           JSON.stringify(
             (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) => ({
@@ -146,6 +148,68 @@ it('newFlashblocks: the block so far with its transactions; transactions one by 
   const stranger = makeBlock({ number: 5, hash: hashOf('five') }, [1]);
   streams.publish(flashblockEvent(stranger, 0, 1, 'b'));
   expect([...blocks.take(), ...hashes.take(), ...full.take()]).toEqual([]);
+});
+
+it('without pre-confirmations each block comes as one flashblock, with its hash; a reorg takes back (B11)', async () => {
+  const { streams, subscribe } = start(() => empty(9), { hasPreconfirmations: false });
+  const query = { addresses: [], topics: [] };
+  const logs = subscribe({ kind: 'pendingLogs', query, from: undefined });
+  const blocks = subscribe({ kind: 'newFlashblocks' });
+  const hashes = subscribe({ kind: 'newFlashblockTransactions', full: false });
+  const full = subscribe({ kind: 'newFlashblockTransactions', full: true });
+  const states = subscribe({ kind: 'stateChanges', addresses: [ONE] });
+  const block = makeBlock(GENESIS, [1, 6]);
+  const { hash: blockHash } = block;
+  const withHash = (blockLogs: unknown[]): unknown[] =>
+    (blockLogs as Record<string, unknown>[]).map(({ logIndex, removed: isRemoved, ...log }) => ({
+      ...{ logIndex, isRemoved, blockHash: log['blockHash'] },
+    }));
+
+  streams.publish(sealed(block, changes(ONE, 7)));
+  expect(withHash(logs.take())).toEqual(
+    ['0x0', '0x1', '0x2'].map((logIndex) => ({ logIndex, isRemoved: false, blockHash })),
+  );
+  const transactions = [1, 6].map((transaction, index) => ({ transaction, index, blockHash }));
+  const withdrawals = [{ index: '0x7' }];
+  expect(blocks.take()).toEqual([{ number: 1, hash: blockHash, transactions, uncles: [], withdrawals }]);
+  expect(hashes.take()).toEqual([1, 6].map((transaction) => hashOf(`transaction ${transaction}`)));
+  expect(full.take()).toMatchObject([
+    { ...transactions[0], logs: [{ logIndex: '0x0', blockHash }] },
+    { ...transactions[1], logs: [{ logIndex: '0x1' }, { logIndex: '0x2', blockHash }] },
+  ]);
+  expect(states.take()).toMatchObject([{ address: ONE, nonce: 5 }]);
+
+  const other = makeBlock(GENESIS, [2], 'other');
+  const reorged = [removed(block, changes(ONE, 7))];
+  streams.publish({ kind: 'confirmed', removed: reorged, added: [confirmed(other)] });
+  expect(withHash(logs.take())).toEqual([
+    ...['0x2', '0x1', '0x0'].map((logIndex) => ({ logIndex, isRemoved: true, blockHash })),
+    ...['0x0', '0x1'].map((logIndex) => ({ logIndex, isRemoved: false, blockHash: other.hash })),
+  ]);
+  expect(blocks.take()).toMatchObject([{ number: 1, hash: other.hash }]);
+  expect(hashes.take()).toEqual([hashOf('transaction 2')]);
+  expect(full.take()).toMatchObject([{ blockHash: other.hash }]);
+  await vi.waitFor(() => expect(states.take()).toMatchObject([{ address: ONE, nonce: 0 }]));
+});
+
+it('gives milliseconds where a block has them: heads, blocks, transactions and logs (B18)', () => {
+  const { streams, subscribe } = start(() => empty(9), { hasPreconfirmations: false });
+  const heads = subscribe({ kind: 'newHeads' });
+  const blocks = subscribe({ kind: 'newFlashblocks' });
+  const logs = subscribe({ kind: 'logs', query: { addresses: [], topics: [] }, from: undefined });
+  const block = makeBlock(GENESIS, [1]);
+  const [timestampMs, blockTimestampMs] = ['0xf4e18', '0xf4e18'];
+  const { outcome, ...ref } = confirmed(block);
+  const timed = { ...ref, outcome: { ...outcome, timestampMs: 1_003_032 } };
+  streams.publish({ kind: 'confirmed', removed: [], added: [timed] });
+  expect(heads.take()).toEqual([{ number: 1, hash: block.hash, timestampMs }]);
+  expect(blocks.take()).toMatchObject([{ timestampMs, transactions: [{ blockTimestampMs }] }]);
+  expect(logs.take()).toMatchObject([{ blockTimestampMs, removed: false }]);
+  const gone = { ...removed(block), timestampMs: 1_003_032 };
+  streams.publish({ kind: 'confirmed', removed: [gone], added: [confirmed(makeBlock(GENESIS, [0], 'b'))] });
+  expect(logs.take()).toMatchObject([{ blockTimestampMs, removed: true }]);
+  const [head] = heads.take() as object[];
+  expect(head).not.toHaveProperty('timestampMs');
 });
 
 it('stateChanges: what changed of watched accounts, once; what holds now when it is taken back', async () => {

@@ -13,7 +13,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   primitives: { holds: 'hex, quantities, block selectors, budgets, errors', imports: [] },
   chain: { holds: 'logs, receipts, diffs, outcomes and their codecs', imports: ['primitives'] },
   telemetry: { holds: 'logger, metrics registry, heartbeats, redaction', imports: [] },
-  config: { holds: 'the one table of options; loading, help and docs from it', imports: [] },
+  config: { holds: 'the one table of options; loading, help and docs from it', imports: ['primitives'] },
   rules: {
     holds:
       'the table of chains: forks, block times, pre-confirmations, sources; the rules that upstreams tell',
@@ -79,7 +79,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'follow/health': {
     holds: 'readiness, and whether the store can be written',
-    imports: ['chain', 'config', 'source', 'telemetry'],
+    imports: ['chain', 'config', 'primitives', 'source', 'telemetry'],
   },
   preconfirm: {
     holds: 'flashblocks executed and published',
@@ -162,6 +162,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'maintenance/doctor': {
     holds: 'what upstreams, streams, store and host can do',
     imports: [
+      'chain',
       'config',
       'executor',
       'follow/rules',

@@ -6,7 +6,7 @@ export const codeCacheBytes = 2 ** 17;
 
 /** So small that all of them are full before the measuring begins. */
 const smallCaches = [
-  ...['--undo-window', '32', '--hot-state-entries', `${hotStateEntries}`],
+  ...['--undo-window', '32', '--hot-window', '32', '--hot-state-entries', `${hotStateEntries}`],
   ...[
     '--code-cache-bytes',
     `${codeCacheBytes}`,
@@ -18,7 +18,16 @@ const smallCaches = [
 ];
 /** As small as a program before this test allows. */
 const leastCaches = [
-  ...['--undo-window', '32', '--hot-state-entries', '65536', '--code-cache-bytes', '1MiB'],
+  ...[
+    '--undo-window',
+    '32',
+    '--hot-window',
+    '32',
+    '--hot-state-entries',
+    '65536',
+    '--code-cache-bytes',
+    '1MiB',
+  ],
   ...['--render-cache-bytes', '1MiB', '--historical-views', '16', '--state-changes-kept', '2000'],
 ];
 /** The machine may be busy with others: what is late is not dropped. */

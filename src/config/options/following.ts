@@ -1,4 +1,4 @@
-import { anchorChoice, bytes, count, duration, path, toggle, urls } from '../parsers.ts';
+import { anchorChoice, bytes, count, duration, path, span, toggle, urls } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
@@ -106,9 +106,9 @@ export const FOLLOWING_OPTIONS = {
   history: {
     group: 'Following a chain',
     commands: SERVE,
-    value: 'BLOCKS',
-    parse: count({ min: 1, max: 1_000_000_000 }),
-    doc: 'Blocks that are kept, at least the undo window. Older ones are deleted. Left out, all are kept.',
+    value: 'SPAN',
+    parse: span(MANY),
+    doc: 'What is kept: blocks (100000b), a time (30d), or the larger of both; at least the undo window. What is older is deleted. Left out, all is kept.',
   },
   upstreamTimeoutMs: {
     group: 'Following a chain',
@@ -222,13 +222,13 @@ export const FOLLOWING_OPTIONS = {
     default: '5000',
     doc: 'How long a request waits for state that must be read from an upstream.',
   },
-  readyLagBlocks: {
+  readyLag: {
     group: 'Following a chain',
     commands: SERVE_AND_DOCTOR,
-    value: 'N',
-    parse: count(MANY),
-    default: '16',
-    doc: 'Blocks behind the best upstream from which /readyz says so.',
+    value: 'SPAN',
+    parse: span(MANY),
+    default: '30s',
+    doc: 'How far behind the best upstream /readyz says so: blocks (16b), a time (30s), or the larger of both; two blocks at least.',
   },
   readyUpstreamMs: {
     group: 'Following a chain',

@@ -52,6 +52,6 @@ export const STATE_OPTIONS = {
     value: 'SIZE',
     parse: bytes({ min: 2 ** 24, max: 2 ** 32 - 1 }),
     default: '256MiB',
-    doc: 'State of blocks older than the undo window kept in memory, shared by all threads. Calls that find no room get HTTP 503.',
+    doc: 'State of blocks older than the hot window kept in memory, shared by all threads. Calls that find no room get HTTP 503.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -23,9 +23,9 @@ export async function removedBlocks(
     const transactionHashes = new Map(
       copies.map(({ transactionIndex: at }) => [at, copy(logs.transactionHash(at))]),
     );
-    const { timestamp } = logs;
+    const { timestamp, timestampMs } = logs;
     removed.push({
-      ...{ number, hash, parentHash, timestamp, transactionHashes },
+      ...{ number, hash, parentHash, timestamp, timestampMs, transactionHashes },
       ...{ logs: copies, diffBytes: copy(diff) },
     });
   }

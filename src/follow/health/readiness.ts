@@ -1,5 +1,6 @@
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Options } from '../../config/table.ts';
+import { blocksIn } from '../../primitives/block-span.ts';
 import type { UpstreamStatus } from '../../source/interface.ts';
 
 /** One reason not to send requests here. */
@@ -22,13 +23,15 @@ export interface Condition {
 
 type ReadinessOptions = Pick<
   Options,
-  'readyLagBlocks' | 'readyUpstreamMs' | 'readyConfirmedMs' | 'readyPreconfirmedMs'
+  'readyLag' | 'readyUpstreamMs' | 'readyConfirmedMs' | 'readyPreconfirmedMs'
 >;
 
 /** What readiness is judged by. */
 export interface FollowedState {
   /** Blocks behind the newest head that an upstream named. */
   readonly lag: number;
+  /** Between two blocks; undefined where it is not known. */
+  readonly blockTimeMs: number | undefined;
   /** Why the head cannot be reached now. */
   readonly trouble: string | undefined;
   /** Why our rules are too old for the chain (B16). */
@@ -42,16 +45,20 @@ export interface FollowedState {
   readonly upstreams: readonly UpstreamStatus[];
 }
 
+/** A node that is about to take in the newest block is not behind, however much time is between two. */
+const LEAST_LAG = 2;
+
 const inSeconds = (ms: number): number => Math.round(ms / 1_000);
 
 /** What speaks against sending requests to a node that follows a chain, and what its operator should know. */
 export function readinessOf(
   options: ReadinessOptions,
-  { lag, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs, upstreams }: FollowedState,
+  { lag, blockTimeMs, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs, upstreams }: FollowedState,
 ): Pick<Condition, 'issues' | 'warnings'> {
   const issues: ReadinessIssue[] = [];
   if (rulesTooOld !== undefined) issues.push({ reason: 'rulesTooOld', detail: rulesTooOld });
-  if (trouble !== undefined || lag >= options.readyLagBlocks) {
+  const tooFar = Math.max(LEAST_LAG, blocksIn(options.readyLag, blockTimeMs));
+  if (trouble !== undefined || lag >= tooFar) {
     const why = trouble === undefined ? '' : `: ${trouble}`;
     issues.push({ reason: 'confirmed lag', detail: `${lag} blocks behind the upstream${why}` });
   }

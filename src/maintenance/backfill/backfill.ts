@@ -91,7 +91,7 @@ class Witness {
 }
 
 async function openExisting(options: CommandOptions<'backfill'>): Promise<Store> {
-  const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+  const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
   try {
     // LMDB would make the folder.
     accessSync(path);
@@ -100,7 +100,7 @@ async function openExisting(options: CommandOptions<'backfill'>): Promise<Store>
       cause,
     });
   }
-  return openLmdbStore({ path, undoWindow, mapSizeBytes, diskReserveBytes });
+  return openLmdbStore({ path, mapSizeBytes, diskReserveBytes });
 }
 
 export interface Range {

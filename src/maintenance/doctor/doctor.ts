@@ -144,7 +144,9 @@ async function checkLag(
   const head = store?.marks?.head;
   if (best?.head === undefined || head === undefined) return;
   const lag = best.head.number - head.number;
-  if (lag > options.readyLagBlocks) {
+  const behindMs = 1_000 * (best.head.timestamp - (store?.timestamp ?? 0));
+  const { blocks, ms } = options.readyLag;
+  if (lag > blocks && behindMs > ms) {
     section.warn('store', `${lag} blocks behind`, 'run serve --upstream, which catches up');
   } else section.ok('store', lag > 0 ? `${lag} blocks behind` : 'at the head');
   if (lag < 0) return;

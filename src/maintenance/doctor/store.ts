@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { timestampOf } from '../../chain/header-time.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { storedRules } from '../../follow/rules/chain-rules.ts';
 import { UPGRADE } from '../../follow/rules/fork-watch.ts';
@@ -16,6 +17,8 @@ export interface StoreFacts {
   readonly section: Section;
   readonly marks: Marks | undefined;
   readonly rules: string | undefined;
+  /** Of its head. */
+  readonly timestamp: number | undefined;
 }
 
 const GIB = 2 ** 30;
@@ -24,7 +27,7 @@ const NO_DISK = GIB / 2;
 /** Of the map size. */
 const NEARLY_FULL = 0.8;
 
-type Settings = Pick<CommandOptions<'doctor'>, 'undoWindow' | 'storeMapSize'>;
+type Settings = Pick<CommandOptions<'doctor'>, 'storeMapSize'>;
 
 /** Opens a store for reading only, and looks at what it holds and how much room there is. */
 export async function examineStore(path: string, settings: Settings): Promise<StoreFacts> {
@@ -32,14 +35,14 @@ export async function examineStore(path: string, settings: Settings): Promise<St
   const found = existsSync(path) ? await examineExisting(path, settings, section) : undefined;
   if (!existsSync(path)) section.ok('store', 'does not exist yet: import or serve --upstream makes it');
   await checkDisk(path, section);
-  return { section, marks: found?.marks, rules: found?.rules };
+  return { section, marks: found?.marks, rules: found?.rules, timestamp: found?.timestamp };
 }
 
 async function examineExisting(
   path: string,
-  { undoWindow, storeMapSize }: Settings,
+  { storeMapSize }: Settings,
   section: Section,
-): Promise<{ readonly marks: Marks | undefined; readonly rules: string | undefined } | undefined> {
+): Promise<Omit<StoreFacts, 'section'> | undefined> {
   const file = await storeFile(path);
   if (file === 'none') {
     section.ok('store', 'holds nothing yet');
@@ -51,7 +54,7 @@ async function examineExisting(
   }
   let store: LmdbStore;
   try {
-    store = await openLmdbStore({ path, undoWindow, mapSizeBytes: storeMapSize, readOnly: true });
+    store = await openLmdbStore({ path, mapSizeBytes: storeMapSize, readOnly: true });
   } catch (error) {
     const empty = error instanceof StoreError && error.code === 'outOfRange';
     const words = error instanceof Error ? error.message : String(error);
@@ -73,7 +76,8 @@ async function examineExisting(
     const tooOld = await storedTooOld(store);
     if (tooOld !== undefined) section.fail('rulesTooOld', tooOld, UPGRADE);
     checkSize(store.usedBytes(), storeMapSize, section);
-    return { marks, rules };
+    const header = marks && store.header(marks.head);
+    return { marks, rules, timestamp: header && timestampOf(header) };
   } finally {
     await store.close();
   }

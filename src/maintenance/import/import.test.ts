@@ -84,7 +84,14 @@ describe('import', () => {
     ] as const) {
       const file = await writeBlocks(dir, blocks.slice(0, count));
       const before = (await marksOf(dir).catch(() => undefined))?.head.number ?? 0;
-      const limits = ['--undo-window', String(window), '--import-batch', String(batch)];
+      const limits = [
+        '--undo-window',
+        String(window),
+        '--hot-window',
+        String(window),
+        '--import-batch',
+        String(batch),
+      ];
       const options = importOptions(dir, '--blocks', file, ...limits);
       expect(await importChain(options, quietModules())).toEqual({
         imported: count - before,

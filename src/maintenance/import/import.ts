@@ -6,6 +6,7 @@ import { blockOptions } from '../../executor/options.ts';
 import { chainConfigOf, GENESIS_META } from '../../follow/rules/genesis.ts';
 import { restoreHotState } from '../../follow/state/restore.ts';
 import type { Hex } from '../../primitives/hex.ts';
+import { leastUndoBlocks } from '../../primitives/undo-window.ts';
 import { headerAt } from '../../store/canonical-header.ts';
 import type { Store } from '../../store/interface.ts';
 import { openLmdbStore } from '../../store/lmdb/index.ts';
@@ -39,7 +40,8 @@ async function importFile(
   options: CommandOptions<'import'>,
   modules: ImportModules & { readonly genesis: string; readonly file: RlpFile },
 ): Promise<{ readonly imported: number; readonly head: BlockRef }> {
-  const { data: path, undoWindow, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+  const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
+  const undoWindow = leastUndoBlocks(options.undoWindow);
   mkdirSync(path, { recursive: true });
   using _ = holdWriterLock(path);
   const store: Store = await openLmdbStore({ path, undoWindow, mapSizeBytes, diskReserveBytes });
@@ -48,7 +50,7 @@ async function importFile(
     const executor = NativeExecutor.create(chainConfigOf(genesis), blockOptions(options), {
       load: storeLoader(store),
     });
-    await begin(executor, store, genesis, options.undoWindow);
+    await begin(executor, store, genesis, options.hotWindow);
     return await importBlocks(options, { ...modules, executor, store });
   } finally {
     await store.close();
@@ -91,7 +93,7 @@ async function importBlocks(
   { logger, signal, onProgress, executor, store, file }: Work,
 ): Promise<{ readonly imported: number; readonly head: BlockRef }> {
   // Hot state must reach back to the last block committed: what it evicts is read from the store again.
-  const batchSize = Math.min(options.importBatch, options.undoWindow);
+  const batchSize = Math.min(options.importBatch, options.hotWindow);
   const batch: Outcome[] = [];
   let head = await headOf(store);
   let imported = 0;

@@ -48,11 +48,11 @@ export async function verifyStore(
 }
 
 async function openExisting(options: CommandOptions<'verify'>): Promise<Store> {
-  const { data: path, undoWindow, storeMapSize: mapSizeBytes } = options;
+  const { data: path, storeMapSize: mapSizeBytes } = options;
   try {
     // LMDB would make the folder before it finds that it is empty.
     accessSync(path);
-    return await openLmdbStore({ path, undoWindow, mapSizeBytes, readOnly: true });
+    return await openLmdbStore({ path, mapSizeBytes, readOnly: true });
   } catch (cause) {
     throw new Error(`there is no store at ${path}: import a chain first`, { cause });
   }

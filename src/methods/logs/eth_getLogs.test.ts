@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { FakeChain } from '../../../test/support/serve/head.ts';
 import { runMethod, testSettings } from '../../../test/support/serve/methods.ts';
+import { Snapshot } from '../../head/snapshot.ts';
 import type { LogLimits, MethodSettings } from '../method.ts';
 import { ethGetLogs } from './eth_getLogs.ts';
 
@@ -115,11 +116,29 @@ describe('what is found (A4, A5)', () => {
 
 describe('what is refused, in these words (B8)', () => {
   it('a range that is too long', async () => {
-    const setup = { limits: { maxBlockRange: 3 } };
+    const setup = { limits: { maxBlockRange: { blocks: 3, ms: 0 } } };
     expect(await refusal({ fromBlock: '0x0', toBlock: '0x4' }, setup)).toBe(
       'query exceeds max block range 3: block range too large, maximum allowed is 3 blocks',
     );
     expect(await places({ fromBlock: '0x1', toBlock: '0x4' }, setup)).toHaveLength(10);
+  });
+
+  it('a range that is longer than the blocks of a time, which it names as they are now (B18)', async () => {
+    const blockTime = vi.spyOn(Snapshot.prototype, 'blockTimeMs');
+    const setup = { limits: { maxBlockRange: { blocks: 2, ms: 1_000 } } };
+    const query = { fromBlock: '0x0', toBlock: '0x4' };
+    for (const [ms, limit] of [
+      [400, 3],
+      [12_000, 2],
+    ]) {
+      blockTime.mockReturnValue(ms);
+      expect(await refusal(query, setup)).toBe(
+        `query exceeds max block range ${limit}: block range too large, maximum allowed is ${limit} blocks`,
+      );
+    }
+    blockTime.mockReturnValue(200);
+    expect(await places(query, setup)).toHaveLength(10);
+    blockTime.mockRestore();
   });
 
   it('a bound above the head', async () => {

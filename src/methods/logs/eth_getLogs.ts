@@ -1,4 +1,5 @@
 import { andThen } from '../../primitives/awaitable.ts';
+import { blocksIn } from '../../primitives/block-span.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
@@ -74,18 +75,26 @@ function logsInRange(
         : `${standard}: requested ${BigInt(above.hex)}, head ${head} (toBlock greater than latest)`,
     );
   }
-  const limit = settings.logs.maxBlockRange;
-  if (to - from > limit) {
-    throw new InvalidParamsError(
-      `query exceeds max block range ${limit}: block range too large, maximum allowed is ${limit} blocks`,
-    );
-  }
   if (from === to) {
     return andThen(snapshot.logsAt(from, filter.query, checkpointOf(context)), (json) =>
       json === undefined ? '[]' : checkSize(json, toQuantity(from), settings.logs),
     );
   }
-  return collect(filter, from, to, context);
+  return andThen(checkRange(to - from, context), () => collect(filter, from, to, context));
+}
+
+/** Throws when a range is longer than it may be now. */
+function checkRange(length: number, { snapshot, settings }: MethodContext): Awaitable<void> {
+  const { maxBlockRange } = settings.logs;
+  if (length <= maxBlockRange.blocks) return;
+  const expect = (limit: number): void => {
+    if (length <= limit) return;
+    throw new InvalidParamsError(
+      `query exceeds max block range ${limit}: block range too large, maximum allowed is ${limit} blocks`,
+    );
+  };
+  if (maxBlockRange.ms === 0) return expect(maxBlockRange.blocks);
+  return andThen(snapshot.blockTimeMs(), (ms) => expect(blocksIn(maxBlockRange, ms)));
 }
 
 /** Ends a query whose time is up, or that nobody waits for; looked at whether anything matches or not. */

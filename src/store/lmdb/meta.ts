@@ -4,6 +4,7 @@ import type { BlockRef } from '../../chain/outcome.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
 import type { Marks } from '../interface.ts';
+import { trailingNumber } from './keys.ts';
 import type { Tables } from './tables.ts';
 
 // Names of the store itself and texts of the user live under different first bytes.
@@ -182,4 +183,10 @@ export function readText(tables: Tables, name: string): string | undefined {
 
 export function writeText(tables: Tables, name: string, value: string): void {
   tables.meta.putSync(userKey(name), Buffer.from(value));
+}
+
+/** The lowest block that the chain can be taken back to: the one below the first that has its undo row. */
+export function readUndoFloor(tables: Tables, { anchor, head }: Marks): number {
+  const [first] = [...tables.undo.getKeys({ limit: 1 })];
+  return Math.max(anchor.number, first === undefined ? head.number : trailingNumber(first) - 1);
 }

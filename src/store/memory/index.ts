@@ -74,7 +74,7 @@ class MemoryStore implements Store {
     }
     this.#chain = [...kept, ...outcomes];
     const head = outcomes.at(-1);
-    if (head) this.#settled = Math.max(this.#settled, head.number - this.#undoWindow);
+    if (head) this.#settled = Math.max(this.#settled, head.number - (options.undo ?? this.#undoWindow));
     this.#pin(options.pins ?? []);
   }
 
@@ -107,8 +107,7 @@ class MemoryStore implements Store {
   }
 
   async prune(below: number): Promise<boolean> {
-    const head = this.marks()?.head.number ?? Number.NEGATIVE_INFINITY;
-    if (below > head - this.#undoWindow) {
+    if (below > (this.undoFloor() ?? Number.NEGATIVE_INFINITY)) {
       throw new StoreError('outOfRange', `cannot prune up to block ${below}: it can still be reverted`);
     }
     this.#lowest = Math.max(this.#lowest, below);
@@ -171,6 +170,11 @@ class MemoryStore implements Store {
   blockLogs(ref: BlockRef): BlockLogs | undefined {
     const outcome = this.#find(ref);
     return outcome && logsOf(outcome);
+  }
+
+  undoFloor(): number | undefined {
+    const marks = this.marks();
+    return marks && Math.min(marks.head.number, Math.max(marks.anchor.number, this.#settled));
   }
 
   diffBytes(number: number): Uint8Array | undefined {
@@ -354,11 +358,12 @@ function valueIn(
 }
 
 function logsOf(outcome: Outcome): BlockLogs {
-  const { number, hash, timestamp, logs, receipts } = outcome;
+  const { number, hash, timestamp, timestampMs, logs, receipts } = outcome;
   return {
     number,
     hash,
     timestamp,
+    timestampMs,
     length: logs.length,
     log(index) {
       const log = logs[index];

@@ -78,6 +78,7 @@ function hashless(block: BlockLogs): BlockLogs {
     number: block.number,
     hash: NO_HASH,
     timestamp: block.timestamp,
+    timestampMs: block.timestampMs,
     length: block.length,
     log: (index) => block.log(index),
     transactionHash: (index) => block.transactionHash(index),

@@ -43,6 +43,10 @@ export class ConfirmedLogs implements BlockLogs {
     return this.#block.outcome.timestamp;
   }
 
+  get timestampMs(): number | undefined {
+    return this.#block.outcome.timestampMs;
+  }
+
   get length(): number {
     return this.#block.outcome.logs.length;
   }
@@ -61,6 +65,7 @@ export class RemovedLogs implements BlockLogs {
   readonly number: number;
   readonly hash: Hex;
   readonly timestamp: number;
+  readonly timestampMs: number | undefined;
   readonly length: number;
   readonly #block: RemovedBlock;
 
@@ -68,6 +73,7 @@ export class RemovedLogs implements BlockLogs {
     this.number = block.number;
     this.hash = block.hash;
     this.timestamp = block.timestamp;
+    this.timestampMs = block.timestampMs;
     this.length = block.logs.length;
     this.#block = block;
   }
@@ -88,7 +94,7 @@ function held<T>(item: T | undefined, { number }: BlockLogs, index: number): T {
 
 /** How many logs two versions of a block begin with alike: equal in all that clients are told but the block hash. */
 export function commonLogs(a: BlockLogs, b: BlockLogs): number {
-  if (a.number !== b.number || a.timestamp !== b.timestamp) return 0;
+  if (a.number !== b.number || a.timestamp !== b.timestamp || a.timestampMs !== b.timestampMs) return 0;
   const shorter = Math.min(a.length, b.length);
   for (let index = 0; index < shorter; index++) if (!sameLog(a, b, index)) return index;
   return shorter;

@@ -116,13 +116,19 @@ it(`resumes exactly once, whatever happens meanwhile (seed ${seed})`, { timeout:
         const faults: unknown[] = [];
         const streams = new Streams(
           {
-            ...{ undoWindow: 16, resumeBlocks: 2, resumeReaders: 2, resumeWaitMs: 20_000 },
+            ...{
+              undoWindow: 16,
+              hasPreconfirmations: true,
+              resumeBlocks: 2,
+              resumeReaders: 2,
+              resumeWaitMs: 20_000,
+            },
             ...{ maxWaitingEvents: 4, maxPerConnection: 8, maxSubscriptions: 100 },
           },
           {
             tip: world.tip,
             history: new SlowHistory(world),
-            render: { header: () => '{}', transactions: () => '[]' },
+            render: { header: () => '{}', withdrawals: () => undefined, transactions: () => '[]' },
             readState: (read) =>
               read({
                 account: () => ({ nonce: '0x0', balance: '0x0' }),

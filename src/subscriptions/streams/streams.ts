@@ -3,16 +3,21 @@ import type { BlockRef } from '../../chain/outcome.ts';
 import type { Options } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
 import type { Hex } from '../../primitives/hex.ts';
+import { mostUndoBlocks } from '../../primitives/undo-window.ts';
 import { DISCONTINUED, type History, type ReadState, type Render, type Sink } from '../interface.ts';
 import type { StreamMetrics } from '../metrics.ts';
 import type { SubscriptionRequest } from '../request.ts';
 import type { Subscriber } from '../session.ts';
-import { BlockStreams } from './blocks.ts';
+import { BlockStreams, type BlockStreamsOptions } from './blocks.ts';
 import { Ledger, type LedgerOptions, type LedgerStep } from './ledger.ts';
 import { LogStreams, type LogStreamsOptions } from './logs.ts';
 import { StateStreams, type StateStreamsOptions } from './state.ts';
 
-export interface StreamsOptions extends LedgerOptions, LogStreamsOptions, StateStreamsOptions {
+export interface StreamsOptions
+  extends LedgerOptions,
+    LogStreamsOptions,
+    BlockStreamsOptions,
+    StateStreamsOptions {
   readonly maxPerConnection: number;
   /** Subscriptions of all connections together. */
   readonly maxSubscriptions: number;
@@ -21,6 +26,7 @@ export interface StreamsOptions extends LedgerOptions, LogStreamsOptions, StateS
 type TableOptions = Pick<
   Options,
   | 'undoWindow'
+  | 'flashblocks'
   | 'wsSubscriptions'
   | 'wsTotalSubscriptions'
   | 'resumeBlocks'
@@ -31,9 +37,11 @@ type TableOptions = Pick<
 
 /** Takes what streams need from the table of options. */
 export function streamsOptions(options: TableOptions): StreamsOptions {
-  const { undoWindow, resumeBlocks, resumeReaders, resumeWaitMs } = options;
+  const { resumeBlocks, resumeReaders, resumeWaitMs } = options;
   return {
-    ...{ undoWindow, resumeBlocks, resumeReaders, resumeWaitMs },
+    ...{ resumeBlocks, resumeReaders, resumeWaitMs },
+    undoWindow: mostUndoBlocks(options.undoWindow),
+    hasPreconfirmations: options.flashblocks !== undefined,
     maxPerConnection: options.wsSubscriptions,
     maxSubscriptions: options.wsTotalSubscriptions,
     maxWaitingEvents: options.stateChangesWaiting,
@@ -70,7 +78,7 @@ export class Streams implements Subscriber {
     const ledger = new Ledger(options, modules.tip);
     this.#ledger = ledger;
     this.#logs = new LogStreams(options, { ...modules, ledger });
-    this.#blocks = new BlockStreams({ ...modules, ledger });
+    this.#blocks = new BlockStreams(options, { ...modules, ledger });
     this.#states = new StateStreams(options, modules);
   }
 

@@ -47,12 +47,13 @@ export interface FakeUpstream {
 }
 
 const UNDO_WINDOW = 16;
+const WINDOWS = { undoWindow: { blocks: UNDO_WINDOW, ms: 0 }, hotWindow: UNDO_WINDOW };
 export const HYSTERESIS = 5_000;
 const REANCHOR_AFTER = 600_000;
 export const REFUSED_AFTER = 60_000;
 const silentLogger = { info() {}, warn() {}, error() {} };
 const OPTIONS: FollowingOptions = {
-  ...{ history: undefined, undoWindow: UNDO_WINDOW, pruneRows: 100, reanchor: true },
+  ...{ history: undefined, pruneRows: 100, reanchor: true },
   ...{ reanchorAfter: REANCHOR_AFTER, leaderHysteresis: HYSTERESIS, finalityMs: 4_000 },
   retry: { firstMs: 100, maxMs: 5_000 },
 };
@@ -107,7 +108,7 @@ export class FollowWorld {
       health: new RulesHealth({ store, registry: new Registry(), logger: silentLogger }),
     });
     this.mover = new ChainMover(
-      { undoWindow: UNDO_WINDOW, catchUpBlocks: 4, verifyState: true },
+      { ...WINDOWS, catchUpBlocks: 4, verifyState: true },
       { ...this.modules(), prove: async () => [] },
     );
   }
@@ -144,7 +145,7 @@ export class FollowWorld {
   async follow(anchor: Outcome): Promise<void> {
     await this.store.append([anchor], { partial: true });
     const modules = { ...this.modules(), mover: this.mover, clock: this.clock, rules: this.rules };
-    const anchoring = new Anchoring({ ...this.options, anchor: 'latest' }, modules);
+    const anchoring = new Anchoring({ ...this.options, ...WINDOWS, anchor: 'latest' }, modules);
     this.following = new FollowLoop(this.options, { ...modules, anchoring }, refOf(anchor));
     this.#running = this.following.run(this.abort.signal);
     await this.settle();
@@ -189,6 +190,7 @@ export class FollowWorld {
     );
     return {
       ...{ store, state },
+      blockTime: { ms: () => undefined },
       executor: this.#executor() as never,
       source: this.#source(),
       blocks: this.#reader() as never,

@@ -42,6 +42,7 @@ export interface TestListener extends AsyncDisposable {
 
 const STREAMS: StreamsOptions = {
   undoWindow: 16,
+  hasPreconfirmations: true,
   resumeBlocks: 2,
   resumeReaders: 2,
   resumeWaitMs: 1_000,
@@ -68,6 +69,7 @@ export async function startListener(
       },
       render: {
         header: (header) => Buffer.from(header).toString(),
+        withdrawals: () => undefined,
         transactions: ({ block }) => Buffer.from(block).toString(),
       },
       readState: (read) =>

@@ -10,7 +10,7 @@ export const testSettings: MethodSettings = {
   gasCap: 50_000_000n,
   callTimeLimitMs: 5_000,
   logs: {
-    maxBlockRange: 2_000,
+    maxBlockRange: { blocks: 2_000, ms: 0 },
     maxResults: 10_000,
     maxAddresses: 1_000,
     maxTopics: 1_000,

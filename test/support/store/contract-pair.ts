@@ -122,6 +122,7 @@ export class StorePair {
       await store.numberOf(some.hash),
       bytes(await store.block(some)),
       bytes(await store.diffBytes(some.number)),
+      await store.undoFloor(),
       (await store.receipts(some))?.receipts.length,
     ]);
   }
@@ -141,6 +142,7 @@ export class StorePair {
     const options = {
       ...(onto !== undefined && { onto }),
       ...(random(2) === 0 && { pins: this.#pins() }),
+      ...(random(3) === 0 && { undo: 1 + random(60) }),
     };
     if (await this.#both((store) => store.append(grown, options))) {
       this.#chain = [...this.#chain.slice(0, parent + 1), ...grown];

@@ -241,6 +241,30 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
       await expect(store.revertTo(10)).rejects.toMatchObject({ code: 'outOfRange' });
     });
 
+    it('can be taken back as far as each append said, and no further than any did', async () => {
+      const chain = makeChain(
+        undefined,
+        Array.from({ length: 40 }, () => ({ logs: [log(7, [topic(1)])] })),
+      );
+      await store.append(chain.slice(0, 20), { undo: 15 });
+      expect(await store.undoFloor()).toBe(4);
+      await store.append(chain.slice(20, 30), { undo: 3 });
+      expect(await store.undoFloor()).toBe(26);
+      await expect(store.prune(27, 1_000)).rejects.toMatchObject({ code: 'outOfRange' });
+      await store.append(chain.slice(30), { undo: 100 });
+      expect(await store.undoFloor()).toBe(26);
+      await expect(store.revertTo(25)).rejects.toMatchObject({ code: 'outOfRange' });
+      await store.prune(26, 1_000);
+      await store.append([], { onto: 30 });
+      expect(await store.diffBytes(27)).toBeDefined();
+      await store.revertTo(26);
+      expect(await store.undoFloor()).toBe(26);
+      await store.append(chain.slice(27, 29));
+      expect(await store.undoFloor()).toBe(26);
+      const found = await readAll(store.findLogs({ addresses: [address(7)], topics: [] }, 26, 28));
+      expect(found.map(({ block }) => block.number)).toEqual([26, 27, 28]);
+    });
+
     it('refuses ranges of logs that it does not hold, and finds none in an empty range', async () => {
       await grow([{}, {}]);
       const query = { addresses: [], topics: [] };

@@ -14,6 +14,12 @@ impl NativeChain {
         core::header_json(header).map_err(error)
     }
 
+    /// The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array, if blocks have them.
+    #[napi(catch_unwind)]
+    pub fn withdrawals_json(&self, block: &[u8]) -> Result<Option<String>> {
+        core::withdrawals_json(self.inner.spec(), block).map_err(error)
+    }
+
     /// The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array.
     #[napi(catch_unwind)]
     pub fn transactions_json(

@@ -24,6 +24,7 @@ export function openLogs(tables: Tables, number: number, index: number): StoredB
 export class StoredBlockLogs implements BlockLogs {
   readonly number: number;
   readonly timestamp: number;
+  readonly timestampMs: number | undefined;
   readonly length: number;
   readonly #tables: Tables;
   readonly #hash: Uint8Array;
@@ -35,6 +36,7 @@ export class StoredBlockLogs implements BlockLogs {
     this.number = number;
     this.#hash = chunk.hash;
     this.timestamp = chunk.timestamp;
+    this.timestampMs = chunk.timestampMs;
     this.length = chunk.logCount;
     this.#chunks = [];
     this.#chunks[at] = chunk;

@@ -16,7 +16,7 @@ import type {
 import { blockKey, numberKey, trailingNumber } from '../keys.ts';
 import { searchLogs } from '../logs/find-logs.ts';
 import { readLogs } from '../logs/read-logs.ts';
-import { readLowest, readMarks, readPartial, readText } from '../meta.ts';
+import { readLowest, readMarks, readPartial, readText, readUndoFloor } from '../meta.ts';
 import type { StoreParts } from '../parts.ts';
 import { type Tables, tableBytes, usedBytes } from '../tables.ts';
 import type { PostingPrefix } from '../value-hash.ts';
@@ -76,6 +76,12 @@ export class LmdbReader implements StoreReader {
     const tables = this.#rowsOf(ref);
     const logs = tables && readLogs(tables, ref.number);
     return logs?.hash === ref.hash ? logs : undefined;
+  }
+
+  undoFloor(): number | undefined {
+    const tables = this.#snapshot();
+    const marks = readMarks(tables);
+    return marks && readUndoFloor(tables, marks);
   }
 
   diffBytes(number: number): Uint8Array | undefined {

@@ -26,7 +26,7 @@ export function appendBlocks(
   if (options.onto !== undefined) revertBlocks(context, options.onto);
   const before = readMarks(tables);
   checkLinks(before?.head, outcomes);
-  const after = writeOutcomes(context, outcomes, before, options.partial ?? false);
+  const after = writeOutcomes(context, outcomes, before, options);
   if (options.pins === undefined) return;
   if (after === undefined) throw new StoreError('conflict', 'an empty store has no anchor to pin values of');
   writePins(tables, after, options.pins);
@@ -46,7 +46,7 @@ function writeOutcomes(
   context: WriteContext,
   outcomes: readonly Outcome[],
   before: Marks | undefined,
-  partial: boolean,
+  { partial = false, undo = context.undoWindow }: AppendOptions,
 ): Marks | undefined {
   const { tables } = context;
   const first = outcomes[0];
@@ -58,7 +58,7 @@ function writeOutcomes(
   }
 
   // Blocks above `settled` may be reverted; whole buckets below `bound` never.
-  const settled = last.number - context.undoWindow;
+  const settled = last.number - undo;
   const bound = Math.max(0, Math.floor((settled + 1) / bucketBlocks) * bucketBlocks);
   const bulkFrom = before === undefined ? 0 : Math.ceil(first.number / bucketBlocks) * bucketBlocks;
   const buckets = new BucketWriter(tables, context.prefix);

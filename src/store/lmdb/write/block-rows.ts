@@ -47,7 +47,8 @@ export function writeBlock(tables: Tables, outcome: Outcome, put: Put): void {
   put(tables.headers, key, outcome.header);
   put(tables.blocks, key, outcome.block);
   put(tables.receipts, key, encodeReceipts(outcome.receipts));
-  const chunks = encodeLogChunks({ hash: hashBytes, timestamp: outcome.timestamp }, outcome.logs, (index) => {
+  const { timestamp, timestampMs } = outcome;
+  const chunks = encodeLogChunks({ hash: hashBytes, timestamp, timestampMs }, outcome.logs, (index) => {
     const receipt = outcome.receipts[index];
     if (receipt === undefined)
       throw new StoreError('conflict', `block ${number} has a log without a receipt`);

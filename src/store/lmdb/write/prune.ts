@@ -3,7 +3,15 @@ import type { Marks } from '../../interface.ts';
 import { numberKey, samePrefix, trailingNumber, versionNumber } from '../keys.ts';
 import { bucketBlocks } from '../logs/posting-codec.ts';
 import { deleteClosed, deleteRecent, mayBeRecent } from '../logs/write-postings.ts';
-import { readMarks, readSweep, type SweepProgress, writeMarks, writeParent, writeSweep } from '../meta.ts';
+import {
+  readMarks,
+  readSweep,
+  readUndoFloor,
+  type SweepProgress,
+  writeMarks,
+  writeParent,
+  writeSweep,
+} from '../meta.ts';
 import { WipeLookup } from '../read/state.ts';
 import type { Tables } from '../tables.ts';
 import { deleteBlock, hashAt, type WriteContext } from './block-rows.ts';
@@ -22,10 +30,11 @@ const seenCost = 1 / 16;
 export function pruneHistory(context: WriteContext, below: number, limit: number): boolean {
   const { tables } = context;
   const before = readMarks(tables);
-  if (before === undefined || below > before.head.number - context.undoWindow) {
+  const floor = before && readUndoFloor(tables, before);
+  if (before === undefined || floor === undefined || below > floor) {
     throw new StoreError(
       'outOfRange',
-      `cannot prune up to block ${below}: the last ${context.undoWindow} blocks can still be reverted`,
+      `cannot prune up to block ${below}: blocks above ${floor} can be reverted`,
     );
   }
   const { lowest, anchor } = raiseStart(tables, before, below);

@@ -10,4 +10,4 @@ mod streams;
 
 pub use block::{block_from_json, header_hash_from_json};
 pub use receipts::outcome_from_json;
-pub use streams::{TransactionContext, header_json, transactions_json};
+pub use streams::{TransactionContext, header_json, transactions_json, withdrawals_json};

@@ -25,6 +25,16 @@ pub fn header_json(bytes: &[u8]) -> Result<String, Error> {
     serde_json::to_string(&listed).map_err(|why| malformed("block header", why))
 }
 
+/// The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them; `None` for one from before there were any.
+pub fn withdrawals_json(spec: &ChainSpec, rlp: &[u8]) -> Result<Option<String>, Error> {
+    let withdrawals = match spec.stack {
+        Stack::Ethereum => decode::<TxEnvelope>(rlp)?.body.withdrawals,
+        Stack::Op => decode::<OpTxEnvelope>(rlp)?.body.withdrawals,
+    };
+    let json = withdrawals.map(|list| serde_json::to_string(&list.0)).transpose();
+    json.map_err(|why| malformed("withdrawals", why))
+}
+
 /// What is known of transactions besides their bytes.
 #[derive(Debug, Default)]
 pub struct TransactionContext<'a> {

@@ -1,5 +1,6 @@
 //! What a chain consists of, and what holds without executing anything.
 
+pub(crate) mod base_time;
 pub(crate) mod claim;
 pub(crate) mod code;
 pub(crate) mod commitment;

@@ -1,6 +1,7 @@
 //! All that executing one block gave, in the bytes that TypeScript reads (`decodeOutcome`).
 
 use crate::base::bytes::Writer;
+use crate::model::base_time::timestamp_ms;
 use crate::model::diff::Diff;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bloom, Bytes, Log, U256};
@@ -72,6 +73,8 @@ impl Outcome {
         out.raw(self.hash.as_slice());
         out.raw(self.header.parent_hash.as_slice());
         out.u64(self.header.timestamp);
+        // 0 where it is not known.
+        out.u64(timestamp_ms(self.header.timestamp, &self.block).unwrap_or_default());
         out.bytes(&alloy_rlp::encode(&self.header));
         out.bytes(&self.block);
         out.bytes(&self.diff.encode());

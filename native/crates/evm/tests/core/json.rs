@@ -7,7 +7,7 @@ use alloy_consensus::{Block, BlockBody, Header, Sealable};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U64, U256, keccak256};
 use chain_query_evm::{
     Account, Chain, ChainSpec, Commitment, Diff, Error, Extra, Outcome, TransactionContext, block_from_json,
-    header_json, outcome_from_json, transactions_json,
+    header_json, outcome_from_json, transactions_json, withdrawals_json,
 };
 use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
 use serde::Deserialize;
@@ -299,6 +299,9 @@ fn headers_and_transactions_are_written_as_nodes_write_them() {
             }
             let ours: Value = serde_json::from_str(&header_json(&rlp).unwrap()).unwrap();
             assert_eq!(ours, header, "{name}");
+            let withdrawals = withdrawals_json(&spec, &rlp).unwrap();
+            let ours: Option<Value> = withdrawals.map(|text| serde_json::from_str(&text).unwrap());
+            assert_eq!(ours.as_ref(), block.get("withdrawals"), "{name}");
 
             let receipts = receipts.as_array().unwrap();
             let quantity = |value: &Value| serde_json::from_value::<U64>(value.clone()).unwrap().to::<u64>();
