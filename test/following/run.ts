@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Checks, type Scene, seconds } from '../support/checks.ts';
 import { crowding } from './faults/crowding.ts';
+import { deepReorg } from './faults/deep-reorg.ts';
 import { downtime } from './faults/downtime.ts';
 import { finality } from './faults/finality.ts';
 import { hopeless } from './faults/hopeless.ts';
@@ -15,6 +16,7 @@ import { upstreamCost } from './upstream-cost.ts';
 
 const scenarios: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   reorgs,
+  'deep-reorg': deepReorg,
   forks,
   behind,
   'late-fork': lateFork,

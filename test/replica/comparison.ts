@@ -1,10 +1,11 @@
 import type { Corpus } from '../differential/corpus.ts';
 import { refuses } from '../differential/deviations/deviation.ts';
-import type { ChainName } from '../support/servers/chains.ts';
+import type { ChainName, WorkloadChain } from '../support/servers/chains.ts';
 import { type Answer, type Call, sendBatch, sendBatchNoting } from '../support/servers/rpc-client.ts';
 import type { Catalogue } from '../support/workload/catalogue.ts';
 import type { ChainView } from './chain-view.ts';
 import { type Judge, judgeOf, missesSpoilt } from './judge.ts';
+import { withoutMilliseconds } from './milliseconds.ts';
 import { headIn, type Replica } from './ours.ts';
 import { corpusOf, type Naming, replicaRequest, tamed, type Window } from './requests.ts';
 
@@ -40,6 +41,8 @@ export interface Sides {
   readonly catalogue: Catalogue;
   /** The first block that the replica holds. */
   readonly oldest: number;
+  /** Where blocks say their milliseconds beside their timestamp, those of a block. */
+  readonly millisecondsOf?: WorkloadChain['millisecondsOf'];
 }
 
 interface Exchange {
@@ -149,7 +152,9 @@ export class Comparison {
       if (plan === undefined || answer === undefined || ours === undefined) throw new Error('a short batch');
       for (const id of plan.used) this.use(id);
       const upstream = plan.expected === undefined || refuses(answer) ? answer : plan.expected;
-      return { request, asked: plan.asked, upstream, ours };
+      const { millisecondsOf } = this.sides;
+      const told = millisecondsOf === undefined ? ours : withoutMilliseconds(ours, millisecondsOf);
+      return { request, asked: plan.asked, upstream, ours: told };
     });
   }
 

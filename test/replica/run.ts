@@ -22,6 +22,8 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     /** Least time between two blocks; a chain that is much faster than any real one would only test pruning. */
     'block-ms': { type: 'string', default: '60' },
+    /** Only chains with a block every 200 ms, which else come after the others. */
+    fast: { type: 'boolean', default: false },
     /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
     self: { type: 'boolean', default: false },
     /** With `self`: what one of the two is wrong about. Then there must be differences. */
@@ -31,8 +33,23 @@ const { values } = parseArgs({
 });
 
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-const blocks = Number(values.blocks);
-const requests = Number(values.requests);
+/** A chain and how long it is followed. */
+interface Form {
+  readonly name: ChainName;
+  readonly fast: boolean;
+  readonly blocks: number;
+  readonly requests: number;
+  readonly blockMs: number;
+}
+const plain = {
+  ...{ fast: false, blocks: Number(values.blocks), requests: Number(values.requests) },
+  blockMs: Number(values['block-ms']),
+};
+/** In real time, so shorter: about 20 s each. With `--fast` alone, as long as the others. */
+const fast = values.fast
+  ? { ...plain, fast: true, blockMs: 200 }
+  : { fast: true, blocks: 75, requests: 1_250, blockMs: 200 };
+const fastNames: readonly ChainName[] = ['anvil', 'op-geth'];
 const batchSize = 25;
 const workers = 3;
 const movingShare = 5;
@@ -81,6 +98,7 @@ async function produce(
   workload: Workload,
   view: ChainView,
   replica: Replica,
+  { blocks, blockMs }: Form,
 ): Promise<{ readonly maxLag: number; readonly reorganised: number }> {
   let maxLag = 0;
   let reorganised = 0;
@@ -102,14 +120,15 @@ async function produce(
       async () => (view.head - (await replica.head()).number <= lagAllowed ? true : undefined),
       lagDeadlineMs,
     );
-    await pause(Math.max(0, Number(values['block-ms']) - (performance.now() - started)));
+    await pause(Math.max(0, blockMs - (performance.now() - started)));
   }
   return { maxLag, reorganised };
 }
 
-async function runChain(name: ChainName): Promise<{ readonly passed: number; readonly failed: number }> {
+async function runChain(form: Form): Promise<{ readonly passed: number; readonly failed: number }> {
+  const { name, blocks, requests } = form;
   const began = performance.now();
-  await using chain = await startChain(name);
+  await using chain = await startChain(name, form);
   await using proxy = await startLyingProxy(chain.url);
   if (values.lie !== undefined) proxy.lie = { about: values.lie } as Lie;
   await using replica = values.self ? selfReplica(chain, proxy.url) : await startReplica(chain);
@@ -122,6 +141,7 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   const comparison = new Comparison({
     ...{ chain: name, upstreamUrl: chain.url, replica, view, oldest },
     catalogue: workload.catalogue,
+    millisecondsOf: chain.millisecondsOf,
   });
   let producing = true;
   let next = 0;
@@ -141,7 +161,7 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   };
   const [produced] = await Promise.race([
     Promise.all([
-      produce(chain, workload, view, replica).finally(() => {
+      produce(chain, workload, view, replica, form).finally(() => {
         producing = false;
       }),
       ...Array.from({ length: workers }, work),
@@ -163,7 +183,7 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   showDifferences(totals.differences);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   console.log(
-    `\n${name}: seed ${seed}, ${view.head} blocks with ${view.transactions} transactions, ${produced.reorganised} ` +
+    `\n${titleOf(form)}: seed ${seed}, ${view.head} blocks with ${view.transactions} transactions, ${produced.reorganised} ` +
       `reorganisations, ${totals.requests} requests (${totals.results} with a result), ` +
       `${totals.differences.length} differences, ${seconds} s`,
   );
@@ -177,18 +197,23 @@ async function runChain(name: ChainName): Promise<{ readonly passed: number; rea
   return { passed: totals.requests - totals.differences.length, failed };
 }
 
-const chosen = values.chain === 'all' ? chainNames : chainNames.filter((name) => name === values.chain);
-if (chosen.length === 0) throw new Error(`no chain ${values.chain}; there are ${chainNames.join(', ')}, all`);
+const titleOf = (form: Form): string => (form.fast ? `${form.name} every 200 ms` : form.name);
+const isChosen = (name: ChainName): boolean => values.chain === 'all' || values.chain === name;
+const forms: readonly Form[] = [
+  ...(values.fast ? [] : chainNames.map((name) => ({ ...plain, name }))),
+  ...(values.self ? [] : fastNames.map((name) => ({ ...fast, name }))),
+].filter(({ name }) => isChosen(name));
+if (forms.length === 0) throw new Error(`no chain ${values.chain}; there are ${chainNames.join(', ')}, all`);
 let passed = 0;
 let failed = 0;
 console.log(`seed ${seed}`);
-for (const name of chosen) {
+for (const form of forms) {
   try {
-    const tally = await runChain(name);
+    const tally = await runChain(form);
     passed += tally.passed;
     failed += tally.failed;
   } catch (error) {
-    console.log(`\n${name}: failed at --seed ${seed}`);
+    console.log(`\n${titleOf(form)}: failed at --seed ${seed}`);
     console.log(error);
     failed += 1;
   }

@@ -1,14 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Hex, keccak256 } from 'viem';
+import { type Hex, keccak256, toHex } from 'viem';
 import type { ChainTraits } from '../workload/draft.ts';
 import { devChainId, owner } from '../workload/token.ts';
 import type { NonceReader, WorkloadBlock } from '../workload/workload.ts';
 import { startAnvil } from './anvil.ts';
 import { boundTo, orReport, quiet } from './geth.ts';
+import { baseTimeDeposit } from './op-deposits.ts';
 import { opChainId, opFunder } from './op-genesis.ts';
 import { startOpGeth } from './op-geth.ts';
-import { OpSequencer } from './op-sequencer.ts';
+import { type BlockInputs, OpSequencer, type SequencedBlock } from './op-sequencer.ts';
 import { gethBinary } from './paths.ts';
 import { runToEnd, start, tempDir, until } from './process.ts';
 import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
@@ -31,7 +32,17 @@ export interface WorkloadChain extends AsyncDisposable {
    * Only where the test decides what is canonical.
    */
   reorg?(depth: number, next: () => Promise<WorkloadBlock>): Promise<void>;
+  /** The milliseconds that a block says beside its timestamp, where blocks do. */
+  readonly millisecondsOf?: (number: number) => number;
 }
+
+/** How a chain is to be. */
+export interface ChainForm {
+  /** As on a chain with a block every 200 ms: several share one timestamp where the client permits it, or say their milliseconds. */
+  readonly fast: boolean;
+}
+
+const BLOCKS_PER_SECOND = 5;
 
 export const chainNames = ['geth', 'anvil', 'op-geth'] as const;
 export type ChainName = (typeof chainNames)[number];
@@ -151,7 +162,7 @@ const anvilRules = {
   ...{ difficulty: '0x0', gasLimit: `0x${anvilGasLimit.toString(16)}`, alloc: {} },
 };
 
-async function startAnvilChain(): Promise<WorkloadChain> {
+async function startAnvilChain({ fast }: ChainForm): Promise<WorkloadChain> {
   const dir = await tempDir('anvil-chain');
   const rulesFile = join(dir.path, 'rules.json');
   await writeFile(rulesFile, JSON.stringify(anvilRules));
@@ -165,6 +176,7 @@ async function startAnvilChain(): Promise<WorkloadChain> {
     String(anvilGasLimit),
   ]);
   const { url } = anvil;
+  let mined = 0;
   return {
     name: 'anvil',
     url,
@@ -179,6 +191,9 @@ async function startAnvilChain(): Promise<WorkloadChain> {
     readNonces: noncesFrom(url),
     async mine({ transactions }) {
       const hashes = await submit(url, transactions);
+      // Anvil permits blocks with the timestamp of their parent.
+      const seconds = mined++ % BLOCKS_PER_SECOND === 0 ? 1 : 0;
+      if (fast) await request(url, 'anvil_setBlockTimestampInterval', [seconds]);
       await request(url, 'evm_mine');
       await waitMined(url, hashes);
     },
@@ -189,7 +204,7 @@ async function startAnvilChain(): Promise<WorkloadChain> {
   };
 }
 
-async function startOpGethChain(): Promise<WorkloadChain> {
+async function startOpGethChain({ fast }: ChainForm): Promise<WorkloadChain> {
   const node = await startOpGeth();
   const sequencer = await OpSequencer.on(node);
   const { url } = node;
@@ -200,8 +215,18 @@ async function startOpGethChain(): Promise<WorkloadChain> {
     const lost = transactions.find((raw) => !mined.transactions.includes(keccak256(raw)));
     if (lost !== undefined) throw new Error(`left out: ${lost.slice(0, 400)}`);
   };
+  const millisecondsOf = (number: number): number =>
+    (1_000 / BLOCKS_PER_SECOND) * (number % BLOCKS_PER_SECOND);
+  // op-geth refuses a block with the timestamp of its parent: the next possible one is a second later.
+  const inputs = (block: WorkloadBlock, parent: SequencedBlock): BlockInputs => {
+    if (!fast) return block;
+    const number = parent.number + 1;
+    const deposit = baseTimeDeposit(millisecondsOf(number), keccak256(toHex(`base time ${number}`)));
+    return { ...block, deposits: [deposit, ...block.deposits], timestamp: parent.timestamp + 1 };
+  };
   return {
     name: 'op-geth',
+    ...(fast && { millisecondsOf }),
     url,
     ws: node.ws,
     rulesFile: node.genesisFile,
@@ -211,16 +236,16 @@ async function startOpGethChain(): Promise<WorkloadChain> {
     },
     readNonces: noncesFrom(url, () => tip),
     async mine(block) {
-      const { number, hash } = await sequencer.seal(block);
+      const { number, hash } = await sequencer.seal(inputs(block, sequencer.head));
       if (number % 4 === 0) await sequencer.setSafe(Math.max(0, number - 8));
       if (number % 8 === 0) await sequencer.setFinalized(Math.max(0, number - 40));
       await check(hash, block);
     },
     async reorg(depth, next) {
       try {
-        await sequencer.reorg(depth, (_, parent) => {
+        await sequencer.reorg(depth, async (_, parent) => {
           tip = { blockHash: parent.hash };
-          return next();
+          return inputs(await next(), parent);
         });
       } finally {
         tip = 'latest';
@@ -230,12 +255,12 @@ async function startOpGethChain(): Promise<WorkloadChain> {
   };
 }
 
-const starters: Readonly<Record<ChainName, () => Promise<WorkloadChain>>> = {
+const starters: Readonly<Record<ChainName, (form: ChainForm) => Promise<WorkloadChain>>> = {
   geth: startGethChain,
   anvil: startAnvilChain,
   'op-geth': startOpGethChain,
 };
 
-export function startChain(name: ChainName): Promise<WorkloadChain> {
-  return starters[name]();
+export function startChain(name: ChainName, form: ChainForm = { fast: false }): Promise<WorkloadChain> {
+  return starters[name](form);
 }

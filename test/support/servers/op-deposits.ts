@@ -82,3 +82,15 @@ export function l1AttributesDeposit(attributes: L1Attributes, sourceHash: Hex): 
   ]);
   return encodeDeposit({ sourceHash, from: depositor, to: l1Block, gas: 1_000_000n, data });
 }
+
+/** The deposit that tells the milliseconds of a block, as the second of every block of Base since Denim. */
+export function baseTimeDeposit(milliseconds: number, sourceHash: Hex): Hex {
+  return encodeDeposit({
+    sourceHash,
+    from: '0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001',
+    to: '0x4200000000000000000000000000000000000030',
+    gas: 1_000_000n,
+    // setTimestampMillisPart(uint16)
+    data: concatHex(['0x86bdf394', numberToHex(milliseconds, { size: 32 })]),
+  });
+}
