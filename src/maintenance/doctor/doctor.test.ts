@@ -135,16 +135,18 @@ describe('doctor on upstreams', () => {
     expect(found.get('eth_getProof')).toMatchObject({ level: 'fail' });
   });
 
-  it('finds how deep state goes', async () => {
+  it.each([
+    [127, 'ok', 'of the last 127 blocks, 127 s; no archive'],
+    [26, 'warn', 'of the last 26 blocks, 26 s'],
+    [0, 'warn', 'of the last 0 blocks, 0 s'],
+    [-1, 'warn', 'none, not even of its head'],
+  ])('finds how deep state goes: %s blocks (B18)', async (depth, level, detail) => {
     const url = await server(({ method, params }) => {
       const at = params[1] as { readonly blockHash?: string } | undefined;
-      if (method !== 'eth_getBalance' || Number(at?.blockHash) - 1 >= 300 - 64) return undefined;
+      if (method !== 'eth_getBalance' || Number(at?.blockHash) - 1 >= 300 - depth) return undefined;
       throw new RpcFault(-32000, 'missing trie node');
     });
-    expect((await findings(['--upstream', url])).get('depth of state')).toMatchObject({
-      level: 'warn',
-      detail: 'none of the block 127 below the head',
-    });
+    expect((await findings(['--upstream', url])).get('depth of state')).toMatchObject({ level, detail });
   });
 
   it('finds a server that refuses batches', async () => {

@@ -6,6 +6,7 @@ import {
   parseHash,
   parseObject,
   parseQuantity,
+  parseUint64,
   toQuantity,
 } from '../../primitives/parse.ts';
 import type { UpstreamHead } from '../../source/interface.ts';
@@ -26,8 +27,8 @@ const ANY_ADDRESS: Hex = `0x${'0'.repeat(40)}`;
 const ANY_SLOT: Hex = `0x${'0'.repeat(64)}`;
 /** Blocks among which one with transactions is looked for. */
 const SAMPLE = 16;
-/** What a full node keeps: 128 states. */
-const DEPTHS = [1, 64, 127] as const;
+/** A copy is away for about as long when it is started again. */
+const LEAST_STATE_SECONDS = 60;
 
 /** Reads of blocks and state as following a chain makes them, each checked as it would be. */
 export async function checkReads(context: ReadContext): Promise<void> {
@@ -138,21 +139,46 @@ async function checkDepth({ upstream, section, head, signal }: ReadContext): Pro
       throw error;
     }
   };
+  const timeAt = async (number: number): Promise<number> => {
+    const block = await upstream.request('eth_getBlockByNumber', [toQuantity(number), false], signal);
+    return shaped(upstream, () => Number(parseUint64(parseObject(block, 'block')['timestamp'], 'timestamp')));
+  };
   await section.attempt('depth of state', async () => {
-    const depths = DEPTHS.filter((depth) => depth <= head.number);
-    const held = await Promise.all(depths.map((depth) => hasState(head.number - depth)));
-    const missing = depths.find((_, index) => held[index] === false);
-    if (missing !== undefined) {
-      section.warn(
-        'depth of state',
-        `none of the block ${missing} below the head`,
-        'a copy that was away for longer must re-anchor: use a server that keeps 128 states',
-      );
-    } else if (head.number <= 2 * 128) {
-      section.ok('depth of state', `all that was tried: the chain has only ${head.number} blocks`);
-    } else if (await hasState(1)) section.ok('depth of state', 'back to block 1: can be an --archive');
-    else section.ok('depth of state', `at least ${DEPTHS.at(-1)} blocks below the head, no archive`);
+    if (head.number <= 1)
+      return section.ok('depth of state', `the chain has only ${head.number} blocks above its first`);
+    if (await hasState(1)) return section.ok('depth of state', 'back to block 1: can be an --archive');
+    const kept = await deepest(head.number - 1, (depth) => hasState(head.number - depth));
+    if (kept === undefined) {
+      return section.warn('depth of state', 'none, not even of its head', 'use a server that reads state');
+    }
+    const seconds = (await timeAt(head.number)) - (await timeAt(head.number - kept));
+    const detail = `of the last ${kept} blocks, ${seconds} s`;
+    if (seconds >= LEAST_STATE_SECONDS) return section.ok('depth of state', `${detail}; no archive`);
+    return section.warn(
+      'depth of state',
+      detail,
+      'a copy that was away for longer must re-anchor: use a server that keeps more states',
+    );
   });
+}
+
+/** The largest depth, of those below `limit`, down to which something holds; undefined where it does not even at 0. */
+async function deepest(
+  limit: number,
+  holds: (depth: number) => Promise<boolean>,
+): Promise<number | undefined> {
+  if (!(await holds(0))) return undefined;
+  let [held, lost] = [0, limit];
+  for (let step = 1; held + step < lost; step *= 2) {
+    if (await holds(held + step)) held += step;
+    else lost = held + step;
+  }
+  while (lost - held > 1) {
+    const middle = Math.floor((held + lost) / 2);
+    if (await holds(middle)) held = middle;
+    else lost = middle;
+  }
+  return held;
 }
 
 async function checkProofs(
