@@ -133,7 +133,15 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         const { outage, confirmedAgeMs } = telemetry;
         const { trouble } = loop;
         const rulesTooOld = guard.tooOld;
-        const seen = { lag, blockTimeMs, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs: age };
+        const seen = {
+          lag,
+          blockTimeMs,
+          trouble,
+          rulesTooOld,
+          outage,
+          confirmedAgeMs,
+          preconfirmedAgeMs: age,
+        };
         const { issues, warnings = [] } = readinessOf(options, { ...seen, upstreams: source.status() });
         return { head, lag, leader: loop.leader, issues, warnings: [...warnings, ...guard.warnings] };
       },

@@ -53,7 +53,16 @@ const inSeconds = (ms: number): number => Math.round(ms / 1_000);
 /** What speaks against sending requests to a node that follows a chain, and what its operator should know. */
 export function readinessOf(
   options: ReadinessOptions,
-  { lag, blockTimeMs, trouble, rulesTooOld, outage, confirmedAgeMs, preconfirmedAgeMs, upstreams }: FollowedState,
+  {
+    lag,
+    blockTimeMs,
+    trouble,
+    rulesTooOld,
+    outage,
+    confirmedAgeMs,
+    preconfirmedAgeMs,
+    upstreams,
+  }: FollowedState,
 ): Pick<Condition, 'issues' | 'warnings'> {
   const issues: ReadinessIssue[] = [];
   if (rulesTooOld !== undefined) issues.push({ reason: 'rulesTooOld', detail: rulesTooOld });
