@@ -46,6 +46,7 @@ export type Decoded =
 const MAX_INDEX = 4_095;
 const BLOOM_BYTES = 256;
 const OPENING_BRACE = 0x7b;
+const NOTHING: Hex = `0x${'0'.repeat(64)}`;
 /** Room for the receipts that older builders add as metadata. */
 const JSON_LIMITS = { depth: 64, elements: 2 ** 18 };
 /** What is inflated between two looks at the limit: most messages come out in one piece. */
@@ -123,12 +124,13 @@ function readFlashblock(value: unknown, text: string): Flashblock {
   if (base !== undefined && readNumber(base['block_number']) !== blockNumber) {
     throw new InvalidParamsError('block_number: base and metadata differ');
   }
+  const diff = parseObject(message['diff'], 'diff');
   const content = {
     ...{ payloadId, index, blockNumber },
     base: base === undefined ? undefined : readBase(base),
-    diff: readDiff(parseObject(message['diff'], 'diff')),
+    diff: readDiff(diff),
   };
-  return { ...content, digest: digestOf(content), text };
+  return { ...content, digest: digestOf(content, readKnownHash(diff, 'block_hash')), text };
 }
 
 function readIndex(value: unknown): number {
@@ -168,17 +170,32 @@ function readDiff(diff: Readonly<Record<string, unknown>>): FlashblockDiff {
   if (parseArray(diff['withdrawals'] ?? [], 'diff.withdrawals').length > 0) {
     throw new InvalidParamsError('diff.withdrawals: an OP block has none');
   }
+  if ((diff['post_exec_tx'] ?? undefined) !== undefined) {
+    throw new InvalidParamsError(
+      'diff.post_exec_tx: a transaction of the Lagoon fork, whose rules this version does not have',
+    );
+  }
   const blobGas = diff['blob_gas_used'] ?? undefined;
+  const stateRoot = readKnownHash(diff, 'state_root');
+  const blockHash = readKnownHash(diff, 'block_hash');
   return {
-    stateRoot: parseHash(diff['state_root'], 'diff.state_root'),
+    stateRoot,
     receiptsRoot: parseHash(diff['receipts_root'], 'diff.receipts_root'),
     logsBloom: parseFixedBytes(diff['logs_bloom'], BLOOM_BYTES, 'diff.logs_bloom'),
     gasUsed: readUint(diff['gas_used'], 64, 'diff.gas_used'),
     blobGasUsed: blobGas === undefined ? undefined : readUint(blobGas, 64, 'diff.blob_gas_used'),
-    blockHash: parseHash(diff['block_hash'], 'diff.block_hash'),
-    withdrawalsRoot: parseHash(diff['withdrawals_root'], 'diff.withdrawals_root'),
+    // Without the root, it is the hash of a header that will never be sealed.
+    blockHash: stateRoot === undefined ? undefined : blockHash,
+    withdrawalsRoot: readKnownHash(diff, 'withdrawals_root'),
     transactions: parseArray(diff['transactions'], 'diff.transactions').map(readTransaction),
   };
+}
+
+/** Builders that do not compute a hash leave it out, or send zeros. */
+function readKnownHash(diff: Readonly<Record<string, unknown>>, field: string): Hex | undefined {
+  const value = diff[field] ?? undefined;
+  const hash = value === undefined ? undefined : parseHash(value, `diff.${field}`);
+  return hash === NOTHING ? undefined : hash;
 }
 
 function readTransaction(value: unknown, at: number): Uint8Array {
@@ -187,10 +204,11 @@ function readTransaction(value: unknown, at: number): Uint8Array {
   return fromHex(hex);
 }
 
-function digestOf(content: Omit<Flashblock, 'digest' | 'text'>): string {
+function digestOf(content: Omit<Flashblock, 'digest' | 'text'>, saidHash: Hex | undefined): string {
   const { base, diff, ...place } = content;
   const { transactions, ...roots } = diff;
-  const fields = [place, base ?? {}, roots].flatMap((part) => Object.values(part).map(String));
+  const said = { ...roots, blockHash: saidHash };
+  const fields = [place, base ?? {}, said].flatMap((part) => Object.values(part).map(String));
   const hash = createHash('sha256').update(fields.join());
   for (const transaction of transactions) hash.update(`,${transaction.length},`).update(transaction);
   return hash.digest('base64');

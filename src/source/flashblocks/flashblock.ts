@@ -12,15 +12,18 @@ export interface FlashblockBase {
   readonly baseFeePerGas: bigint;
 }
 
-/** Roots and gas are of the whole block so far, transactions only the new ones. */
+/** Roots and gas are of the whole block so far, transactions only the new ones. What the source does not know is undefined. */
 export interface FlashblockDiff {
-  readonly stateRoot: Hex;
-  readonly receiptsRoot: Hex;
-  readonly logsBloom: Hex;
+  readonly stateRoot: Hex | undefined;
+  /** Undefined where a source cannot say it: what is executed is not compared with it then. */
+  readonly receiptsRoot: Hex | undefined;
+  /** Likewise. */
+  readonly logsBloom: Hex | undefined;
   readonly gasUsed: bigint;
   readonly blobGasUsed: bigint | undefined;
-  readonly blockHash: Hex;
-  readonly withdrawalsRoot: Hex;
+  /** What the next block would name as its parent. Never the hash of a header without a state root, which is nobody's. */
+  readonly blockHash: Hex | undefined;
+  readonly withdrawalsRoot: Hex | undefined;
   /** As signed: typed, or RLP of a legacy one. */
   readonly transactions: readonly Uint8Array[];
 }

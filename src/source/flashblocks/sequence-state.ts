@@ -20,8 +20,8 @@ export interface Seen {
 export interface PendingBlock {
   readonly payloadId: Hex;
   readonly number: number;
-  /** Hash after its last flashblock: what the next block names as its parent. */
-  readonly hash: Hex;
+  /** Hash after its last flashblock: what the next block names as its parent. Undefined where its builder does not say it. */
+  readonly hash: Hex | undefined;
   /** By index. */
   readonly seen: readonly Seen[];
 }
