@@ -125,8 +125,11 @@ export declare class NativeChain {
    * that are not the block's are refused with `invalid-block: receipts`.
    */
   outcomeFromJson(block: Uint8Array, receipts: string): Buffer;
-  /** A header (RLP, also of a whole block) as `newHeads` has it: a JSON object. */
-  headerJson(header: Uint8Array): string;
+  /**
+   * A header (RLP, also of a whole block) as `newHeads` has it: a JSON object. With another hash than its own where it is
+   * not sealed yet.
+   */
+  headerJson(header: Uint8Array, hash?: string | undefined): string;
   /** The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array; undefined if it has none to list. */
   withdrawalsJson(block: Uint8Array): string | undefined | null;
   /**
@@ -151,8 +154,15 @@ export declare class NativeChain {
   extendPreconfirmed(flashblock: string, milliseconds: number, cancel: NativeCancel): Promise<NativePiece>;
   /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. As `execute`. */
   promote(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativePromotion>;
-  /** The same for the block with this hash, if that is what was pre-confirmed first: it need not be read anywhere. */
-  promoteSealed(hash: string): NativePromotion;
+  /**
+   * The same for the block with this hash, if that is what was pre-confirmed first: it need not be read anywhere. The roots
+   * are the sealed header's; they complete a block whose builder does not say them.
+   */
+  promoteSealed(
+    hash: string,
+    stateRoot?: string | undefined,
+    withdrawalsRoot?: string | undefined,
+  ): NativePromotion;
   /** Forgets pre-confirmed blocks from a number on. */
   dropPreconfirmed(from: number): void;
   /**
@@ -160,6 +170,15 @@ export declare class NativeChain {
    * has a new one, counted from 1.
    */
   preconfirmedVersion(): number | null;
+  /** The payload ids of the blocks that are pre-confirmed on the head, lowest first. */
+  preconfirmedPayloads(): string[];
+  /**
+   * Whether pre-confirmed blocks went although they name a sealed block as their parent, because it has other contents
+   * than they were executed on. Since it was asked last: whoever goes by hashes has to be told.
+   */
+  takeLostPreconfirmed(): boolean;
+  /** The last block that was pre-confirmed without a hash and sealed with other contents; null before the first. */
+  sealedOtherwise(): number | null;
   preconfirmedSizes(): NativePreconfirmedSizes;
 }
 

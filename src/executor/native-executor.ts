@@ -73,6 +73,13 @@ export function checkProof(
   }
 }
 
+/** What is known of a new head before its body is read. */
+export interface SealedHead {
+  readonly hash: Hex;
+  readonly stateRoot?: Hex | undefined;
+  readonly withdrawalsRoot?: Hex | undefined;
+}
+
 /** The native EVM behind the interface that the rest of the node sees. */
 export class NativeExecutor implements Executor {
   readonly chainId: bigint;
@@ -213,13 +220,31 @@ export class NativeExecutor implements Executor {
     };
   }
 
-  /** The outcome of the block with this hash, which is the head now, if that is what was pre-confirmed. */
-  async promoteSealed(hash: Hex): Promise<EncodedOutcome | undefined> {
+  /**
+   * The outcome of the block with this hash, which is the head now, if that is what was pre-confirmed. The roots are of
+   * the sealed header: they complete a block whose builder does not say them.
+   */
+  async promoteSealed({ hash, stateRoot, withdrawalsRoot }: SealedHead): Promise<EncodedOutcome | undefined> {
     // Not before a flashblock that came earlier: it may be the one that makes this the block.
     const { outcome } = await this.#executions.inTurn(async () =>
-      asInvalidBlock(() => this.#chain.promoteSealed(hash)),
+      asInvalidBlock(() => this.#chain.promoteSealed(hash, stateRoot, withdrawalsRoot)),
     );
     return outcome && decodeOutcome(outcome);
+  }
+
+  /** The payload ids of the blocks that are pre-confirmed on the head, lowest first. */
+  preconfirmedPayloads(): readonly string[] {
+    return this.#chain.preconfirmedPayloads();
+  }
+
+  /** Whether pre-confirmed blocks went that name a sealed block as their parent, but stood on other contents; since it was asked last. */
+  takeLostPreconfirmed(): boolean {
+    return this.#chain.takeLostPreconfirmed();
+  }
+
+  /** The last block that was pre-confirmed without a hash and sealed with other contents. */
+  get sealedOtherwise(): number | undefined {
+    return this.#chain.sealedOtherwise() ?? undefined;
   }
 
   /** Forgets pre-confirmed blocks from a number on; returns the version of what is left, if anything is. */
@@ -256,9 +281,9 @@ export class NativeExecutor implements Executor {
     return root;
   }
 
-  /** A header as `newHeads` has it, in JSON. */
-  headerJson(header: Uint8Array): string {
-    return this.#chain.headerJson(header);
+  /** A header as `newHeads` has it, in JSON; with another hash than its own where it is not sealed yet. */
+  headerJson(header: Uint8Array, hash?: Hex): string {
+    return this.#chain.headerJson(header, hash);
   }
 
   /** The withdrawals of a block (RLP) as eth_getBlockByHash lists them, a JSON array; undefined where blocks have none. */

@@ -47,6 +47,32 @@ it('goes where the leader goes, onto forks that are higher, as high and lower', 
   expect(world.events.filter(({ kind }) => kind === 'reorganised')).toHaveLength(3);
 });
 
+it('takes back what stood on other contents of a new head before anybody can see it on top of that (B6)', async () => {
+  const { world, main } = await begin();
+  const tip = world.grow(main, 1);
+  const modules = world.modules();
+  let lost = true;
+  const takeLostPreconfirmed = (): boolean => {
+    const was = lost;
+    lost = false;
+    return was;
+  };
+  const headAt: (number | undefined)[] = [];
+  const publish = async (item: FeedItem): Promise<void> => {
+    headAt.push((await world.head())?.number);
+    return modules.publish(item);
+  };
+  const executor = { ...(modules.executor as object), takeLostPreconfirmed } as never;
+  const options = { undoWindow: 20, catchUpBlocks: 4, verifyState: false };
+  const mover = new ChainMover(options, { ...modules, executor, publish, prove: async () => [] });
+  while (!(await mover.moveTowards(targetOf(tip, 'follow'), signal)));
+  expect(world.published).toMatchObject([
+    { kind: 'dropped', from: 22, reason: 'sealedOtherwise', version: undefined },
+    { kind: 'confirmed', added: [{ number: 21 }] },
+  ]);
+  expect(headAt).toEqual([20, 21]);
+});
+
 it('extends only where it was told to extend', async () => {
   const { world, at, go, a, b, main } = await begin();
   const fork = world.grow(at(18), 6, 'fork');

@@ -204,6 +204,11 @@ export class ChainMover {
       for (const block of blocks) {
         outcomes.push('rlp' in block ? await this.#execute(block, base, signal) : block);
       }
+      if (executor.takeLostPreconfirmed()) {
+        // It names the new head as its parent, but was executed on other contents: nobody may see it on top of the head.
+        const from = base.number + blocks.length + 1;
+        await publish({ kind: 'dropped', from, reason: 'sealedOtherwise', version: undefined });
+      }
       const undo = await this.#undoBlocks(outcomes.at(-1) ?? base, marks);
       // Read while they are there: whoever was told of their logs has to be told that they are gone.
       if (replaces) removed = await removedBlocks(store, base.number + 1, await this.#takeOff(head, base));
@@ -271,9 +276,9 @@ export class ChainMover {
   }
 
   /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
-  async #promoteSealed(target: BlockRef): Promise<EncodedOutcome | undefined> {
+  async #promoteSealed(target: HeadEvent): Promise<EncodedOutcome | undefined> {
     const started = performance.now();
-    const outcome = await this.#modules.executor.promoteSealed(target.hash);
+    const outcome = await this.#modules.executor.promoteSealed(target);
     const transactions = outcome?.receipts.length;
     if (transactions === undefined) return undefined;
     const promotion = { outcome, preconfirmed: transactions, difference: undefined };

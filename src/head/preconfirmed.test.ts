@@ -6,7 +6,7 @@ import type { Head } from './head.ts';
 
 const PENDING: BlockSelector = parseBlockSelector('pending', 'x');
 const ALL = { addresses: [], topics: [] };
-const ZERO_HASH = `0x${'0'.repeat(64)}`;
+const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`;
 
 let chain: FakeChain;
 let head: Head;
@@ -105,6 +105,28 @@ describe('pending (B6)', () => {
     expect(head.snapshot().head.hash).toBe(hash);
     expect(await pending()).toBe('4;0, nonce 0x3');
     expect(await places({ kind: 'tag', tag: 'pending' })).toEqual(['4:0:0']);
+  });
+
+  it('stacks blocks whose hash nobody knows, and goes by what the one above says', async () => {
+    const hash: Hex = `0x${'5a'.repeat(32)}`;
+    const hashless = (event: ReturnType<FakeChain['flashblock']>): typeof event => ({
+      ...event,
+      flashblock: {
+        ...event.flashblock,
+        outcome: { ...event.flashblock.outcome, hash: ZERO_HASH },
+      },
+    });
+    await head.apply(hashless(chain.flashblock({ number: 3, index: 0 })));
+    await head.apply(hashless(chain.flashblock({ number: 4, index: 0, parentHash: hash })));
+    expect(await places({ kind: 'tag', tag: 'pending' })).toEqual(['3:0:0', '4:0:0']);
+    chain.add(3).rename(hash);
+    await head.apply({ kind: 'confirmed', removed: [], added: [] });
+    expect(await places({ kind: 'tag', tag: 'pending' })).toEqual(['4:0:0']);
+    // Sealed under another hash than was said.
+    await head.apply(hashless(chain.flashblock({ number: 5, index: 0, parentHash: hash })));
+    chain.add(4);
+    await head.apply({ kind: 'confirmed', removed: [], added: [] });
+    expect(head.snapshot().pending).toBeUndefined();
   });
 
   it('keeps a block that is sealed and still being written, whatever the next one was executed on', async () => {

@@ -1,8 +1,9 @@
+import { isSameButStateRoots } from '../chain/header.ts';
 import type { Log } from '../chain/log.ts';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Receipt } from '../chain/receipt.ts';
 import type { Executor, HeldStateView } from '../executor/interface.ts';
-import type { FeedEvent, PreconfirmedFlashblock } from '../feed/interface.ts';
+import type { ConfirmedBlock, FeedEvent, PreconfirmedFlashblock } from '../feed/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { BlockLogs, LogQuery } from '../store/interface.ts';
@@ -19,8 +20,8 @@ export class PreconfirmedBlock implements BlockLogs {
   readonly timestamp: number;
   readonly timestampMs: number | undefined;
   readonly parentHash: Hex;
-  /** What it would have as its hash if it were sealed now. */
-  readonly hashSoFar: Hex;
+  /** What it would have as its hash if it were sealed now; undefined where its builder does not say it. */
+  readonly hashSoFar: Hex | undefined;
   /** Its last flashblock. */
   readonly index: number;
   readonly payloadId: string;
@@ -42,7 +43,7 @@ export class PreconfirmedBlock implements BlockLogs {
     // Only the first flashblock has the transaction that says it.
     this.timestampMs = before === undefined ? outcome.timestampMs : before.timestampMs;
     this.parentHash = outcome.parentHash;
-    this.hashSoFar = outcome.hash;
+    this.hashSoFar = outcome.hash === NO_HASH ? undefined : outcome.hash;
     this.index = index;
     this.payloadId = payloadId;
     this.flashblocks = [...(before?.flashblocks ?? []), flashblock];
@@ -73,6 +74,13 @@ export class PreconfirmedBlock implements BlockLogs {
       this.#logs.concat(logs),
       this.#receipts.concat(outcome.receipts),
     );
+  }
+
+  /** Whether a sealed block is this one: by its hash or, where that is not known, by all of its header but the roots of state. */
+  isSealedAs({ hash, outcome }: ConfirmedBlock): boolean {
+    if (this.hashSoFar !== undefined) return this.hashSoFar === hash;
+    const header = this.flashblocks.at(-1)?.outcome.header;
+    return header !== undefined && isSameButStateRoots(header, outcome.header);
   }
 
   get length(): number {
@@ -119,8 +127,9 @@ export function withFlashblock(
   // Of a block whose beginning nobody told us of: nothing can be said of it before the next one begins.
   if (block === undefined) return [];
   // Whether those below are confirmed by now is for the store to say: what it was executed on may be on its way there.
-  const isLinked = at(number - 1)?.hashSoFar === block.parentHash;
-  return [...(isLinked ? blocks.filter((below) => below.number < number) : []), block];
+  const below = at(number - 1);
+  const isLinked = below !== undefined && (below.hashSoFar ?? block.parentHash) === block.parentHash;
+  return [...(isLinked ? blocks.filter((other) => other.number < number) : []), block];
 }
 
 /** Those of them that stand on a confirmed head. */

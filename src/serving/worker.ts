@@ -86,7 +86,7 @@ async function serve({
       isCanonical: ({ number, hash }) => andThen(store.canonicalHash(number), (known) => known === hash),
     },
     render: {
-      header: (header) => executor.headerJson(header),
+      header: (header, hash) => executor.headerJson(header, hash),
       withdrawals: (block) => executor.withdrawalsJson(block),
       transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
     },

@@ -31,6 +31,9 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface UpstreamHead extends BlockRef {
   readonly parentHash: Hex;
+  /** As its header says, where that was told: with them a block that is known but for these is known whole. */
+  readonly stateRoot?: Hex | undefined;
+  readonly withdrawalsRoot?: Hex | undefined;
 }
 
 export interface HeadEvent extends UpstreamHead {

@@ -38,8 +38,8 @@ export interface History {
 
 /** JSON of what the feed holds as bytes. */
 export interface Render {
-  /** A header as `newHeads` has it. */
-  header(header: Uint8Array): string;
+  /** A header as `newHeads` has it; with another hash than its own where it is not sealed yet. */
+  header(header: Uint8Array, hash?: Hex): string;
   /** The array of the withdrawals of a block (RLP); undefined where blocks have none. */
   withdrawals(block: Uint8Array): string | undefined;
   /** The array of an outcome's transactions, the first of which is number `first` of its block. */

@@ -26,11 +26,15 @@ export function present(upstream: { readonly name: string }, result: unknown, wh
 
 /** Reads the three fields that place a block. */
 export function readHead(value: unknown): UpstreamHead {
-  const { number, hash, parentHash } = parseObject(value, 'block');
+  const { number, hash, parentHash, stateRoot, withdrawalsRoot } = parseObject(value, 'block');
+  const root = (given: unknown, what: string): Hex | undefined =>
+    (given ?? undefined) === undefined ? undefined : parseHash(given, what);
   return {
     number: readNumber(number),
     hash: parseHash(hash, 'block hash'),
     parentHash: parseHash(parentHash, 'parent hash'),
+    stateRoot: root(stateRoot, 'state root'),
+    withdrawalsRoot: root(withdrawalsRoot, 'withdrawals root'),
   };
 }
 

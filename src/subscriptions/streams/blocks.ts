@@ -98,16 +98,18 @@ export class BlockStreams {
     }
   }
 
-  #header({ header, timestampMs }: Pick<Outcome, 'header' | 'timestampMs'>): string {
-    const json = this.#modules.render.header(header);
+  /** A header, with another hash than its own where it is not sealed yet. */
+  #header({ header, timestampMs }: Pick<Outcome, 'header' | 'timestampMs'>, hash?: Hex): string {
+    const json = this.#modules.render.header(header, hash);
     if (timestampMs === undefined) return json;
     return `${json.slice(0, -1)},"timestampMs":"${toQuantity(timestampMs)}"}`;
   }
 
   /** The block so far, as eth_getBlockByNumber gives blocks with their transactions. */
-  #block({ flashblocks, timestampMs }: PreconfirmedBlock): string {
+  #block({ flashblocks, timestampMs, hashSoFar }: PreconfirmedBlock): string {
     const newest = flashblocks.at(-1)?.outcome.header ?? new Uint8Array();
-    const header = this.#header({ header: newest, timestampMs });
+    // The hash of a header that lacks its roots is nobody's.
+    const header = this.#header({ header: newest, timestampMs }, hashSoFar ?? NO_HASH);
     const transactions = flashblocks.flatMap((flashblock) => this.#render(flashblock)).join();
     return wholeBlock(header, transactions, header.includes('"withdrawalsRoot"') ? '[]' : undefined);
   }

@@ -8,6 +8,7 @@ import {
   withoutHash,
 } from '../../../test/support/serve/subscription-world.ts';
 import { confirmed, flashblockEvent, hashOf, makeBlock } from '../../../test/support/serve/subscriptions.ts';
+import { NO_HASH } from '../../head/preconfirmed.ts';
 import { FeedGapError, Ledger } from './ledger.ts';
 import { messagesOf } from './log-message.ts';
 import type { LogChange } from './log-run.ts';
@@ -39,8 +40,9 @@ it(`tells clients exactly what eth_getLogs would (seed ${seed})`, { timeout: 60_
     fc.property(
       fc.array(command, { minLength: 10, maxLength: 60 }),
       fc.array(fc.nat({ max: 50 }), { maxLength: 4 }),
-      (orders, joins) => {
-        const world = new World();
+      fc.boolean(),
+      (orders, joins, isHashless) => {
+        const world = new World({ isHashless });
         const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
         const first = world.logs();
         const latest = [new Client(0, first.latest)];
@@ -103,6 +105,25 @@ it('takes nothing back while a block is sealed and not told of, whatever the nex
   const sealed = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(one)] });
   expect(sealed.pending).toEqual({ removed: [], added: [] });
   expect(ledger.standing.map(({ block }) => block.number)).toEqual([2]);
+});
+
+it('knows a block without a hash again when it is sealed, and tells nothing of it twice (B6)', () => {
+  const one = makeBlock(GENESIS, [1, 2]);
+  const longer = makeBlock(GENESIS, [1, 2, 3]);
+  for (const [sealed, isSame] of [
+    [one, true],
+    [longer, false],
+  ] as const) {
+    const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
+    const { flashblock } = flashblockEvent(one, 0, 2, 'one');
+    const outcome = { ...flashblock.outcome, hash: NO_HASH };
+    ledger.apply({ kind: 'preconfirmed', flashblock: { ...flashblock, outcome } });
+    const step = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(sealed)] });
+    expect(step.added.map(({ wasPreconfirmed }) => wasPreconfirmed)).toEqual([isSame]);
+    expect(step.dropped).toHaveLength(isSame ? 0 : 1);
+    expect(step.pending.removed).toEqual([]);
+    expect(messagesOf(step.pending)).toHaveLength(isSame ? 0 : 3);
+  }
 });
 
 it('starts over with the first block of another copy', () => {

@@ -50,7 +50,8 @@ export interface LedgerOptions {
 /** Something above the last common block, of the old or the new chain. */
 interface Layer {
   readonly block: BlockLogs;
-  readonly hash: Hex;
+  /** Undefined where it is not known. */
+  readonly hash: Hex | undefined;
   readonly isConfirmed: boolean;
   segments: readonly Segment[];
 }
@@ -181,10 +182,11 @@ export class Ledger {
     this.#standing = stands.map((block, at) => ({ block, segments: preconfirmed[at]?.segments ?? [] }));
     const takenOff = removed.map((block) => this.#takeOff(block));
     for (const { block, segments } of confirmed) this.#remember(block, segments);
-    const isAdded = (hash: Hex): boolean => added.some((block) => block.hash === hash);
     const were = before.map(({ block }) => block);
     const [told, standing] = [flashblocksOf(were), flashblocksOf(stands)];
-    const lost = flashblocksOf(were.filter(({ hashSoFar }) => !isAdded(hashSoFar)));
+    const isSealed = (was: PreconfirmedBlock, block: ConfirmedBlock): boolean =>
+      was.number === block.number && was.isSealedAs(block);
+    const lost = flashblocksOf(were.filter((was) => !added.some((block) => isSealed(was, block))));
     return this.#step({
       confirmed: {
         removed: takenOff.map(({ whole }) => whole),
@@ -195,7 +197,7 @@ export class Ledger {
       risen: [...standing].filter((flashblock) => !told.has(flashblock)),
       added: added.map((block) => ({
         block,
-        wasPreconfirmed: were.some(({ hashSoFar }) => hashSoFar === block.hash),
+        wasPreconfirmed: were.some((was) => isSealed(was, block)),
       })),
       removed,
     });
@@ -278,7 +280,7 @@ function parentOf(block: RemovedBlock | undefined): BlockRef | undefined {
   return block && { number: block.number - 1, hash: block.parentHash };
 }
 
-function layer(block: BlockLogs, hash: Hex, isConfirmed: boolean): Layer {
+function layer(block: BlockLogs, hash: Hex | undefined, isConfirmed: boolean): Layer {
   return { block, hash, isConfirmed, segments: [] };
 }
 

@@ -229,6 +229,7 @@ export class FollowWorld {
         return { ...outcome, encoded: new Uint8Array(0) };
       },
       promoteSealed: () => undefined,
+      takeLostPreconfirmed: () => false,
       revertTo: (number: number) => void calls.push(`revert to ${number}`),
       dropPreconfirmed: () => void calls.push('drop pre-confirmed'),
       open: () => void calls.push('restore'),

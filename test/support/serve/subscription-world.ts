@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
-import { PreconfirmedChain } from '../../../src/head/preconfirmed.ts';
+import { NO_HASH, PreconfirmedChain } from '../../../src/head/preconfirmed.ts';
 import {
   confirmed,
   flashblockEvent,
@@ -99,13 +99,20 @@ export class World {
     preconfirmedView: () => ({ release: () => {} }),
   } as unknown as Executor);
   #payloads = 0;
+  readonly #isHashless: boolean;
+
+  /** Its builder does not say the hashes of blocks that are not sealed. */
+  constructor({ isHashless = false }: { readonly isHashless?: boolean } = {}) {
+    this.#isHashless = isHashless;
+  }
 
   get tip(): MadeBlock {
     return this.chain.at(-1) ?? GENESIS;
   }
 
   run(order: Command): FeedEvent | undefined {
-    const event = this.#event(order);
+    const told = this.#event(order);
+    const event = this.#isHashless && told?.kind === 'preconfirmed' ? withoutHashes(told) : told;
     if (event?.kind === 'confirmed') this.head.settle(this.tip.number);
     else if (event !== undefined && event.kind !== 'marked') this.head.apply(event);
     return event;
@@ -192,6 +199,11 @@ export class World {
       added: added.map((block) => confirmed(block)),
     };
   }
+}
+
+function withoutHashes(event: Extract<FeedEvent, { kind: 'preconfirmed' }>): typeof event {
+  const { flashblock } = event;
+  return { ...event, flashblock: { ...flashblock, outcome: { ...flashblock.outcome, hash: NO_HASH } } };
 }
 
 /** For tests only: what a client holds, and what it should never have been told. */

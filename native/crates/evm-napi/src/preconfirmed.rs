@@ -4,8 +4,9 @@ use crate::chain::NativeChain;
 use crate::errors::{Result, error, malformed};
 use crate::execution::{Bounds, NativeCancel, execute_off_thread};
 use crate::view::NativeView;
+use alloy_primitives::B256;
 use chain_query_evm as core;
-use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion};
+use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion, SealedRoots};
 use napi::bindgen_prelude::{Buffer, Env, Object};
 use napi_derive::napi;
 
@@ -146,11 +147,21 @@ impl NativeChain {
     }
 
     /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere, and
-    /// nothing of it is executed.
+    /// nothing of it is executed. The roots are the sealed header's, for builders that do not say them.
     #[napi(catch_unwind)]
-    pub fn promote_sealed(&self, hash: String) -> Result<NativePromotion> {
-        let hash = hash.parse().map_err(|why| malformed(format!("block hash: {why}")))?;
-        let Some(promotion) = self.inner.promote_sealed(hash).map_err(error)? else {
+    pub fn promote_sealed(
+        &self,
+        hash: String,
+        state_root: Option<String>,
+        withdrawals_root: Option<String>,
+    ) -> Result<NativePromotion> {
+        let parse =
+            |hash: String, what: &str| hash.parse::<B256>().map_err(|why| malformed(format!("{what}: {why}")));
+        let hash = parse(hash, "block hash")?;
+        let withdrawals_root = withdrawals_root.map(|root| parse(root, "withdrawals root")).transpose()?;
+        let state_root = state_root.map(|root| parse(root, "state root")).transpose()?;
+        let roots = state_root.map(|state_root| SealedRoots { state_root, withdrawals_root });
+        let Some(promotion) = self.inner.promote_sealed(hash, roots).map_err(error)? else {
             return Ok(NativePromotion::default());
         };
         Ok(promotion.and_then(|outcome| Ok(outcome.encode())).map_err(error)?.into())
@@ -162,6 +173,24 @@ impl NativeChain {
         let from = u64::try_from(from).map_err(|_| malformed("a block number is not negative"))?;
         self.inner.drop_preconfirmed(from);
         Ok(())
+    }
+
+    /// The payload ids of the blocks that are pre-confirmed on the head, lowest first.
+    #[napi(catch_unwind)]
+    pub fn preconfirmed_payloads(&self) -> Vec<String> {
+        self.inner.preconfirmed_payloads()
+    }
+
+    /// Whether pre-confirmed blocks went although they name a sealed block as their parent; since it was asked last.
+    #[napi(catch_unwind)]
+    pub fn take_lost_preconfirmed(&self) -> bool {
+        self.inner.take_lost_preconfirmed()
+    }
+
+    /// The last block that was pre-confirmed without a hash and sealed with other contents.
+    #[napi(catch_unwind)]
+    pub fn sealed_otherwise(&self) -> Option<f64> {
+        self.inner.sealed_otherwise().map(|number| number as f64)
     }
 
     /// The version of the newest pre-confirmed state, if there is one.

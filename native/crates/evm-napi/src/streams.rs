@@ -8,10 +8,11 @@ use napi_derive::napi;
 
 #[napi]
 impl NativeChain {
-    /// A header (RLP, also of a whole block) as `newHeads` has it.
+    /// A header (RLP, also of a whole block) as `newHeads` has it; with another hash than its own where it is not sealed yet.
     #[napi(catch_unwind)]
-    pub fn header_json(&self, header: &[u8]) -> Result<String> {
-        core::header_json(header).map_err(error)
+    pub fn header_json(&self, header: &[u8], hash: Option<String>) -> Result<String> {
+        let hash = hash.map(|hash| hash.parse()).transpose();
+        core::header_json(header, hash.map_err(|_| malformed("a block hash has 32 bytes"))?).map_err(error)
     }
 
     /// The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array, if blocks have them.

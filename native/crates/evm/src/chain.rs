@@ -1,6 +1,6 @@
 //! One chain in memory: rules, hot state, and the pool for long calls.
 
-use crate::ahead::{Ahead, Extension, Flashblock, Piece, Preconfirmation, Promotion};
+use crate::ahead::{Ahead, Extension, Flashblock, Piece, Preconfirmation, Promotion, SealedRoots};
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::base::locks;
@@ -257,6 +257,23 @@ impl Chain {
         })
     }
 
+    /// The payloads of the blocks that are pre-confirmed on the head, lowest first.
+    pub fn preconfirmed_payloads(&self) -> Vec<String> {
+        self.ahead.payloads()
+    }
+
+    /// Whether pre-confirmed blocks went although they name a head as their parent, because it has other contents than
+    /// they were executed on. Since it was asked last: whoever goes by hashes has to be told.
+    pub fn take_lost_preconfirmed(&self) -> bool {
+        self.ahead.take_lost()
+    }
+
+    /// The last block that was pre-confirmed without a hash and sealed with other contents: what names it as its parent
+    /// does not stand on what was pre-confirmed.
+    pub fn sealed_otherwise(&self) -> Option<u64> {
+        self.ahead.sealed_otherwise()
+    }
+
     /// The version of the newest pre-confirmed state; `None` when nothing is pre-confirmed.
     pub fn preconfirmed_version(&self) -> Option<u64> {
         self.core.versions.newest().map(|(version, _)| version)
@@ -316,9 +333,10 @@ impl Chain {
     }
 
     /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
-    /// has to be asked for them. `None` if another block, or none, is pre-confirmed there.
-    pub fn promote_sealed(&self, hash: B256) -> Result<Option<Promotion>, Error> {
-        match self.ahead.encode_first(hash)? {
+    /// has to be asked for them. Where its builder did not say all of its header, the sealed header's `roots` complete it. `None` if
+    /// another block, or none, is pre-confirmed there.
+    pub fn promote_sealed(&self, hash: B256, roots: Option<SealedRoots>) -> Result<Option<Promotion>, Error> {
+        match self.ahead.encode_first(hash, roots)? {
             Some(block) => self.promote(&block),
             None => Ok(None),
         }

@@ -19,7 +19,7 @@ mod state;
 
 pub use ahead::{
     Difference, Extension, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation,
-    Promoted, Promotion,
+    Promoted, Promotion, SealedRoots,
 };
 pub use alloy_primitives::{Address, keccak256};
 pub use base::allocation::{CountingAllocator, live_bytes};

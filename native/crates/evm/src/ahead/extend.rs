@@ -1,6 +1,6 @@
 //! Flashblocks executed one on the other, and shown to readers.
 
-use crate::ahead::flashblock::Flashblock;
+use crate::ahead::flashblock::{Flashblock, Found};
 use crate::ahead::layers::{self, Layers, SoFar};
 use crate::ahead::piece::{Extension, Piece, Preconfirmation};
 use crate::ahead::run::{self, Part, Progress, Ran, Run};
@@ -15,7 +15,7 @@ use crate::state::loaded::Task;
 use crate::state::overlay::{Overlay, Snapshot};
 use crate::state::view::View;
 use alloy_consensus::Header;
-use alloy_primitives::Bloom;
+use alloy_primitives::{B256, Bloom, Keccak256};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -49,14 +49,29 @@ impl Ahead {
         if layers.blocks.is_empty() || head.as_deref().is_some_and(|head| layers.stand_on(head)) {
             return;
         }
-        match head.filter(|head| layers.confirm_first(head)) {
-            Some(head) => {
+        match head {
+            Some(head) if layers.confirm_first(&head) => {
                 layers.blocks.remove(0);
                 (layers.base_number, layers.base_hash) = (head.header.number, head.hash);
             }
-            None => layers.blocks.clear(),
+            head => {
+                if let Some(head) = head {
+                    layers.note_other_contents(&head);
+                }
+                layers.blocks.clear();
+            }
         }
         publish(core, &mut layers);
+    }
+
+    /// Whether blocks went that name a head as their parent, but were executed on other contents; since it was asked last.
+    pub(crate) fn take_lost(&self) -> bool {
+        std::mem::take(&mut self.lock().lost)
+    }
+
+    /// The last block that was pre-confirmed without a hash and sealed with other contents.
+    pub(crate) fn sealed_otherwise(&self) -> Option<u64> {
+        self.lock().sealed_otherwise
     }
 
     /// Forgets pre-confirmed blocks from a number on. Whoever holds a view of them can go on reading it.
@@ -67,6 +82,11 @@ impl Ahead {
         if layers.blocks.len() != count {
             publish(core, &mut layers);
         }
+    }
+
+    /// The payloads of the blocks that are pre-confirmed, lowest first.
+    pub(crate) fn payloads(&self) -> Vec<String> {
+        self.lock().blocks.iter().map(|block| block.payload_id.clone()).collect()
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Layers> {
@@ -115,7 +135,7 @@ impl Ahead {
         let gas_used = claimed(flashblock, &header, before, ceiling)?;
         let sent = run::recover(&core.spec, &header, before.transactions, &flashblock.diff.transactions, limits)
             .map_err(|why| why.of(&run::about(&header)))?;
-        core.working_ahead.begin(Task { generation, head: head.hash, block: flashblock.diff.block_hash });
+        core.working_ahead.begin(Task { generation, head: head.hash, block: task_of(flashblock) });
         let view = Arc::new(View::of_snapshot(Arc::clone(core), Arc::new(state), true));
         let is_first = flashblock.index == 0;
         let part = Part { header: &header, before, is_first, sent: &sent, gas_used };
@@ -187,8 +207,9 @@ impl Ahead {
         let header = base.header(&core.spec)?;
         let keep = layers.blocks.iter().take_while(|block| block.header.number < header.number).count();
         let parent = keep.checked_sub(1).map(|index| &layers.blocks[index]);
-        let (below, hash) = parent.map_or((&head.header, head.hash), |parent| (&parent.header, parent.hash));
-        if header.parent_hash != hash {
+        let (below, hash) = parent.map_or((&head.header, Some(head.hash)), |parent| (&parent.header, parent.hash));
+        // A block whose hash its builder does not say is what the next one calls it, until it is sealed.
+        if let Some(hash) = hash.filter(|hash| header.parent_hash != *hash) {
             let (number, parent) = (header.number, header.parent_hash);
             return refuse(
                 flashblock,
@@ -202,7 +223,7 @@ impl Ahead {
         if keep >= depth {
             return Err(Error::Unavailable(format!("no more than {depth} blocks are pre-confirmed at once")));
         }
-        let state = layers.snapshot(keep).unwrap_or_else(|| Snapshot {
+        let mut state = layers.snapshot(keep).unwrap_or_else(|| Snapshot {
             base_number: layers.base_number,
             base_hash: layers.base_hash,
             overlay: Overlay::default(),
@@ -210,6 +231,7 @@ impl Ahead {
             hash: head.hash,
             index: 0,
         });
+        state.hash = header.parent_hash;
         Ok(Start { epoch, keep, header, before: Progress::default(), state, so_far: SoFar::default() })
     }
 }
@@ -230,17 +252,33 @@ fn check(flashblock: &Flashblock, header: &mut Header, so_far: &SoFar, ran: &Ran
     let diff = &flashblock.diff;
     same(flashblock, header, "gas used", diff.gas_used.to(), ran.progress.gas_used)?;
     let receipts_root = layers::root(&so_far.receipts, &ran.receipts);
-    same(flashblock, header, "receipts root", diff.receipts_root, receipts_root)?;
+    if let Some(said) = diff.receipts_root {
+        same(flashblock, header, "receipts root", said, receipts_root)?;
+    }
     let bloom = layers::bloom(so_far.bloom, &ran.records);
-    same(flashblock, header, "logs bloom", diff.logs_bloom, bloom)?;
+    if let Some(said) = diff.logs_bloom {
+        same(flashblock, header, "logs bloom", said, bloom)?;
+    }
     if let Some(said) = diff.blob_gas_used {
         same(flashblock, header, "blob gas used", said.to(), ran.progress.da_footprint)?;
     }
     let transactions_root = layers::root(&so_far.transactions, &diff.transactions);
-    diff.fill(header, transactions_root, ran.progress.da_footprint);
+    let blob_gas_used = ran.progress.da_footprint;
+    diff.fill(header, Found { transactions_root, receipts_root, logs_bloom: bloom, blob_gas_used });
     // State root and withdrawals root are taken from the flashblock: the hash binds them to the rest of it.
-    same(flashblock, header, "block hash", diff.block_hash, header.hash_slow())?;
+    if let Some(said) = diff.header_hash() {
+        same(flashblock, header, "block hash", said, header.hash_slow())?;
+    }
     Ok(bloom)
+}
+
+/// A name for executing a flashblock, which may have no hash.
+fn task_of(flashblock: &Flashblock) -> B256 {
+    let mut name = Keccak256::new();
+    name.update(flashblock.payload_id.as_bytes());
+    name.update(flashblock.index.to_be_bytes());
+    name.update(flashblock.diff.header_hash().unwrap_or_default());
+    name.finalize()
 }
 
 fn refuse<T>(flashblock: &Flashblock, why: &str) -> Result<T, Error> {

@@ -35,20 +35,37 @@ pub struct FlashblockBase {
     pub base_fee_per_gas: U256,
 }
 
-/// New transactions, and the results of the whole block so far.
+/// New transactions, and the results of the whole block so far. Hashes that nobody has computed are zero or not there.
 #[derive(Debug, Clone, Deserialize)]
 pub struct FlashblockDiff {
-    pub state_root: B256,
-    pub receipts_root: B256,
-    pub logs_bloom: Bloom,
+    #[serde(default)]
+    state_root: Option<B256>,
+    /// Not there where a source does not know it; never zero.
+    #[serde(default)]
+    pub receipts_root: Option<B256>,
+    /// Likewise. All zero is the bloom of no logs.
+    #[serde(default)]
+    pub logs_bloom: Option<Bloom>,
     pub gas_used: U64,
-    pub block_hash: B256,
+    #[serde(default)]
+    block_hash: Option<B256>,
     pub transactions: Vec<Bytes>,
     #[serde(default)]
     withdrawals: Vec<IgnoredAny>,
-    pub withdrawals_root: B256,
+    #[serde(default)]
+    withdrawals_root: Option<B256>,
     #[serde(default)]
     pub blob_gas_used: Option<U64>,
+    #[serde(default)]
+    post_exec_tx: Option<IgnoredAny>,
+}
+
+/// What was found of a block so far that a flashblock may not say.
+pub(crate) struct Found {
+    pub(crate) transactions_root: B256,
+    pub(crate) receipts_root: B256,
+    pub(crate) logs_bloom: Bloom,
+    pub(crate) blob_gas_used: u64,
 }
 
 impl Flashblock {
@@ -60,6 +77,12 @@ impl Flashblock {
         }
         if !read.diff.withdrawals.is_empty() {
             return Err(malformed("flashblock", "the OP stack has no withdrawals in its blocks"));
+        }
+        if read.diff.post_exec_tx.is_some() {
+            return Err(malformed(
+                "flashblock",
+                "a post-execution transaction is of the Lagoon fork, which is not known here",
+            ));
         }
         Ok(read)
     }
@@ -94,15 +117,27 @@ impl FlashblockBase {
 }
 
 impl FlashblockDiff {
+    /// The hash that it says its header has. Without a state root that is the hash of no block.
+    pub(crate) fn header_hash(&self) -> Option<B256> {
+        self.block_hash.filter(|hash| !hash.is_zero())
+    }
+
+    /// The hash of the block so far, where its builder knows it.
+    pub(crate) fn block_hash(&self) -> Option<B256> {
+        self.header_hash().filter(|_| self.state_root.is_some_and(|root| !root.is_zero()))
+    }
+
     /// Writes what it says of the block so far, and what it does not say, into the block's header.
-    pub(crate) fn fill(&self, header: &mut Header, transactions_root: B256, blob_gas_used: u64) {
-        header.state_root = self.state_root;
-        header.transactions_root = transactions_root;
-        header.receipts_root = self.receipts_root;
-        header.logs_bloom = self.logs_bloom;
+    pub(crate) fn fill(&self, header: &mut Header, found: Found) {
+        // Only the hash binds the roots to the rest: without it they could be anything.
+        let bound = |root: Option<B256>| root.filter(|_| self.header_hash().is_some()).unwrap_or_default();
+        header.state_root = bound(self.state_root);
+        header.transactions_root = found.transactions_root;
+        header.receipts_root = found.receipts_root;
+        header.logs_bloom = found.logs_bloom;
         header.gas_used = self.gas_used.to();
         // Shanghai is Canyon, which is older than Ecotone.
-        header.withdrawals_root = Some(self.withdrawals_root);
-        header.blob_gas_used = header.excess_blob_gas.map(|_| blob_gas_used);
+        header.withdrawals_root = Some(bound(self.withdrawals_root));
+        header.blob_gas_used = header.excess_blob_gas.map(|_| found.blob_gas_used);
     }
 }

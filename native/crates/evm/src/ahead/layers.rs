@@ -21,6 +21,10 @@ pub(crate) struct Layers {
     pub(super) base_number: u64,
     pub(super) base_hash: B256,
     pub(super) blocks: Vec<Layer>,
+    /// Whether blocks went that name a head as their parent, since somebody asked.
+    pub(super) lost: bool,
+    /// The last block without a hash that was sealed with other contents.
+    pub(super) sealed_otherwise: Option<u64>,
 }
 
 /// One pre-confirmed block so far.
@@ -29,7 +33,8 @@ pub(super) struct Layer {
     pub(super) payload_id: String,
     pub(super) index: u64,
     pub(super) header: Header,
-    pub(super) hash: B256,
+    /// Nothing where its builder does not say it: then the block above it is the first to.
+    pub(super) hash: Option<B256>,
     pub(super) progress: Progress,
     pub(super) so_far: SoFar,
     pub(super) records: Vec<ReceiptRecord>,
@@ -61,12 +66,13 @@ impl SoFar {
         let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
         let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
         let (receipts, diff) = (ran.records.clone(), ran.changes.diff.clone());
+        let hash = flashblock.diff.block_hash().unwrap_or_default();
         Piece {
             version: 0,
             index: flashblock.index,
             first_transaction: self.transactions.len(),
             first_log: self.logs,
-            outcome: Outcome { hash: flashblock.diff.block_hash, header, block, receipts, diff },
+            outcome: Outcome { hash, header, block, receipts, diff },
         }
     }
 }
@@ -95,16 +101,30 @@ impl Layers {
             && first.changes.diff() == head.diff
     }
 
+    /// Takes note of a head that has other contents than were pre-confirmed, where nobody can tell that by its hash.
+    pub(super) fn note_other_contents(&mut self, head: &HotBlock) {
+        let Some(first) = self.blocks.first() else { return };
+        let is_hashless = first.hash.is_none() && first.header.number == head.header.number;
+        if is_hashless && first.changes.diff() != head.diff {
+            self.sealed_otherwise = Some(head.header.number);
+            self.lost |= self.blocks.get(1).is_some_and(|above| above.header.parent_hash == head.hash);
+        }
+    }
+
     /// The state after the first `count` blocks; `None` for none.
     pub(super) fn snapshot(&self, count: usize) -> Option<Snapshot> {
         let blocks = self.blocks.get(..count)?;
         let top = blocks.last()?;
+        let hash = top.hash.unwrap_or_default();
+        // Whatever its own builder said of a block, the one above names its hash.
+        let named = blocks.iter().skip(1).map(|above| above.header.parent_hash).chain([hash]);
+        let parts = blocks.iter().zip(named).map(|(layer, hash)| (&layer.parts, layer.header.number, hash));
         Some(Snapshot {
             base_number: self.base_number,
             base_hash: self.base_hash,
-            overlay: Overlay::of(blocks.iter().map(|layer| (&layer.parts, layer.header.number, layer.hash))),
+            overlay: Overlay::of(parts),
             header: top.header.clone(),
-            hash: top.hash,
+            hash,
             index: top.index,
         })
     }
@@ -114,10 +134,11 @@ impl Layers {
         let Extension { keep, payload_id, transactions, bloom, ran, piece, .. } = extension;
         let Ran { progress, receipts, records, changes } = *ran;
         let (index, Outcome { hash, header, .. }) = (piece.index, &piece.outcome);
+        let hash = Some(*hash).filter(|hash| !hash.is_zero());
         self.epoch += 1;
         self.blocks.truncate(keep);
         if index == 0 {
-            self.blocks.push(Layer::new(payload_id, header.clone(), *hash));
+            self.blocks.push(Layer::new(payload_id, header.clone(), hash));
         }
         if let Some(layer) = self.blocks.last_mut() {
             layer.changes.add(&changes);
@@ -128,7 +149,7 @@ impl Layers {
             }
             layer.index = index;
             layer.header = header.clone();
-            layer.hash = *hash;
+            layer.hash = hash;
             layer.progress = progress;
             let so_far = &mut layer.so_far;
             so_far.bloom = bloom;
@@ -142,7 +163,7 @@ impl Layers {
 }
 
 impl Layer {
-    fn new(payload_id: String, header: Header, hash: B256) -> Self {
+    fn new(payload_id: String, header: Header, hash: Option<B256>) -> Self {
         Self {
             payload_id,
             index: 0,

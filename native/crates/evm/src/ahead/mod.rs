@@ -16,4 +16,4 @@ pub(crate) use extend::Ahead;
 pub use extend::PRECONFIRMED_DEPTH;
 pub use flashblock::{Flashblock, FlashblockBase, FlashblockDiff};
 pub use piece::{Extension, Piece, Preconfirmation};
-pub use promote::{Difference, Promoted, Promotion};
+pub use promote::{Difference, Promoted, Promotion, SealedRoots};

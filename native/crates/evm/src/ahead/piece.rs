@@ -22,7 +22,8 @@ pub struct Piece {
     /// Of the block: where the transactions and logs of this piece begin.
     pub first_transaction: usize,
     pub first_log: usize,
-    /// The header and hash of the block so far; transactions, receipts, logs and changes of this piece only.
+    /// The header and hash of the block so far, with zeros where its builder does not say the state root, the withdrawals root and the
+    /// hash; transactions, receipts, logs and changes of this piece only.
     pub outcome: Outcome,
 }
 

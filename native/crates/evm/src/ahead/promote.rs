@@ -54,6 +54,13 @@ pub enum Promoted<T = Box<Outcome>> {
     No,
 }
 
+/// What a sealed header has that a pre-confirmed block need not have.
+#[derive(Debug, Clone, Copy)]
+pub struct SealedRoots {
+    pub state_root: B256,
+    pub withdrawals_root: Option<B256>,
+}
+
 /// The first thing in which a sealed block differs from its pre-confirmed version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
@@ -115,9 +122,16 @@ impl Ahead {
         promotion(difference, Promoted::Done(outcome))
     }
 
-    /// RLP of the block that was pre-confirmed first, if it has this hash.
-    pub(crate) fn encode_first(&self, hash: B256) -> Result<Option<Vec<u8>>, Error> {
-        self.lock().blocks.first().filter(|first| first.hash == hash).map(Layer::encode).transpose()
+    /// RLP of the block that was pre-confirmed first, if it has this hash: by itself, or with what its builder left out.
+    pub(crate) fn encode_first(&self, hash: B256, roots: Option<SealedRoots>) -> Result<Option<Vec<u8>>, Error> {
+        let layers = self.lock();
+        let Some(first) = layers.blocks.first() else { return Ok(None) };
+        if first.hash == Some(hash) {
+            return first.encode(first.header.clone()).map(Some);
+        }
+        let Some(SealedRoots { state_root, withdrawals_root }) = roots else { return Ok(None) };
+        let header = Header { state_root, withdrawals_root, ..first.header.clone() };
+        if header.hash_slow() == hash { first.encode(header).map(Some) } else { Ok(None) }
     }
 
     /// Whether a block of this header's number and parent is the lowest that is pre-confirmed.
@@ -233,13 +247,13 @@ impl Pieces {
 }
 
 impl Layer {
-    /// RLP of the block so far.
-    fn encode(&self) -> Result<Vec<u8>, Error> {
+    /// RLP of the block so far, under this header.
+    fn encode(&self, header: Header) -> Result<Vec<u8>, Error> {
         let transactions = self.so_far.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
         let transactions: Vec<_> =
             transactions.collect::<Result<_, _>>().map_err(|why| malformed("flashblock", why))?;
         let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
-        Ok(alloy_rlp::encode(Block { header: self.header.clone(), body }))
+        Ok(alloy_rlp::encode(Block { header, body }))
     }
 
     fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {

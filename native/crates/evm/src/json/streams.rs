@@ -18,10 +18,10 @@ struct ListedHeader {
     header: Header,
 }
 
-/// A header (RLP, also of a whole block) as `newHeads` has it.
-pub fn header_json(bytes: &[u8]) -> Result<String, Error> {
+/// A header (RLP, also of a whole block) as `newHeads` has it; with another hash than its own where it is not sealed yet.
+pub fn header_json(bytes: &[u8], hash: Option<B256>) -> Result<String, Error> {
     let header = read_header(bytes)?;
-    let listed = ListedHeader { hash: header.hash_slow(), header };
+    let listed = ListedHeader { hash: hash.unwrap_or_else(|| header.hash_slow()), header };
     serde_json::to_string(&listed).map_err(|why| malformed("block header", why))
 }
 

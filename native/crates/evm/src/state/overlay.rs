@@ -133,7 +133,7 @@ pub(crate) struct Snapshot {
     pub(crate) overlay: Overlay,
     /// The newest block so far.
     pub(crate) header: Header,
-    /// Its hash so far, as its builder says.
+    /// Its hash so far, as its builder says; zero where that is not known.
     pub(crate) hash: B256,
     /// Its last flashblock.
     pub(crate) index: u64,

@@ -297,7 +297,7 @@ fn headers_and_transactions_are_written_as_nodes_write_them() {
             for of_block in ["size", "totalDifficulty", "transactions", "uncles", "withdrawals"] {
                 fields.remove(of_block);
             }
-            let ours: Value = serde_json::from_str(&header_json(&rlp).unwrap()).unwrap();
+            let ours: Value = serde_json::from_str(&header_json(&rlp, None).unwrap()).unwrap();
             assert_eq!(ours, header, "{name}");
             let withdrawals = withdrawals_json(&spec, &rlp).unwrap();
             let ours: Option<Value> = withdrawals.map(|text| serde_json::from_str(&text).unwrap());
@@ -355,7 +355,7 @@ fn transactions_of_a_piece_are_counted_in_their_block() {
     for bytes in [&[][..], &[0xc0], &[0xff; 9], &rlp[..rlp.len() - 1]] {
         assert!(matches!(transactions_json(&spec, bytes, &context), Err(Error::Malformed(_))));
     }
-    assert!(matches!(header_json(&[0xc0]), Err(Error::Malformed(_))));
+    assert!(matches!(header_json(&[0xc0], None), Err(Error::Malformed(_))));
     // A deposit that creates a contract says so.
     let deposit = OpTxEnvelope::Deposit(TxDeposit { to: TxKind::Create, ..Default::default() }.seal_slow());
     let body = BlockBody { transactions: vec![deposit], ..Default::default() };

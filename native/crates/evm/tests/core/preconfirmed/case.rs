@@ -8,7 +8,7 @@ use alloy_rlp::Decodable;
 use alloy_trie::EMPTY_ROOT_HASH;
 use chain_query_evm::{
     CallRequest, CallResult, Chain, ChainOptions, ChainSpec, Error, Execution, Flashblock, Key, Lane, Missing,
-    Outcome, Piece, Preconfirmation, Promoted, Promotion, Read, View, call,
+    Outcome, Piece, Preconfirmation, Promoted, Promotion, Read, SealedRoots, View, call,
 };
 use op_alloy_consensus::OpTxEnvelope;
 use serde_json::{Value, json};
@@ -194,6 +194,15 @@ pub fn feed(chain: &Arc<Chain>, case: &Case<'_>, messages: &[Value]) {
 /// Takes over a sealed block that is as it was pre-confirmed.
 pub fn promoted(chain: &Arc<Chain>, rlp: &[u8]) -> Outcome {
     match chain.promote(rlp).unwrap() {
+        Some(Promotion { difference: None, result: Promoted::Done(outcome), .. }) => *outcome,
+        other => panic!("it is as it was pre-confirmed: {other:?}"),
+    }
+}
+
+/// The same by the sealed header, without the block.
+pub fn promoted_by_header(chain: &Arc<Chain>, header: &Header) -> Outcome {
+    let Header { state_root, withdrawals_root, .. } = *header;
+    match chain.promote_sealed(header.hash_slow(), Some(SealedRoots { state_root, withdrawals_root })).unwrap() {
         Some(Promotion { difference: None, result: Promoted::Done(outcome), .. }) => *outcome,
         other => panic!("it is as it was pre-confirmed: {other:?}"),
     }

@@ -91,7 +91,7 @@ fn a_block_that_claims_what_it_uses_ends_in_time_and_is_not_called_invalid() {
     assert!(!running.is_finished());
     // Nothing is locked meanwhile that others need.
     chain.drop_preconfirmed(0);
-    assert!(chain.promote_sealed(B256::ZERO).unwrap().is_none());
+    assert!(chain.promote_sealed(B256::ZERO, None).unwrap().is_none());
     cancel.store(true, Ordering::Relaxed);
     let ended = running.join().unwrap();
     assert!(matches!(ended, Err(Error::Cancelled(_))), "{ended:?}");

@@ -104,6 +104,8 @@ pub fn header_on(parent: &Header, cancun: bool) -> Header {
         timestamp: parent.timestamp + 2,
         gas_limit: parent.gas_limit,
         mix_hash: keccak256(parent.number.to_be_bytes()),
+        // Nobody computes it here; zero would say that nobody has.
+        state_root: keccak256(parent.state_root),
         base_fee_per_gas: Some(7),
         withdrawals_root: Some(EMPTY_ROOT_HASH),
         blob_gas_used: cancun.then_some(0),

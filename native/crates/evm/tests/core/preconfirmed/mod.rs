@@ -5,6 +5,7 @@
 pub(crate) mod case;
 mod compare;
 mod cost;
+mod forms;
 mod hostile;
 pub(crate) mod made;
 mod promotion;

@@ -82,12 +82,12 @@ fn a_block_that_is_known_by_its_hash_need_not_be_read() {
     let (case, messages) = two_blocks();
     let chain = begin(&case);
     let [first, second] = [0, 1].map(|index| read_block(&case.blocks[index]).header.hash_slow());
-    assert!(chain.promote_sealed(first).unwrap().is_none());
+    assert!(chain.promote_sealed(first, None).unwrap().is_none());
     feed(&chain, &case, &messages[0]);
     feed(&chain, &case, &messages[1]);
-    assert!(chain.promote_sealed(second).unwrap().is_none(), "the one below is first");
+    assert!(chain.promote_sealed(second, None).unwrap().is_none(), "the one below is first");
     for (hash, rlp) in [first, second].into_iter().zip(&case.blocks) {
-        let promotion = chain.promote_sealed(hash).unwrap().unwrap();
+        let promotion = chain.promote_sealed(hash, None).unwrap().unwrap();
         assert_eq!(promotion.difference, None);
         assert_eq!(done(promotion).block, *rlp);
     }

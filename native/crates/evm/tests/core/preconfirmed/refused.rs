@@ -39,9 +39,10 @@ fn a_flashblock_that_does_not_fit_changes_nothing() {
         let bloom = alloy_primitives::Bloom::repeat_byte(1);
         refused(&damaged(right, "/diff/logs_bloom", json!(bloom)), "logs bloom");
         refused(&damaged(right, "/diff/blob_gas_used", json!("0x1")), "blob gas used");
-        for field in ["state_root", "withdrawals_root", "block_hash"] {
+        for field in ["state_root", "withdrawals_root"] {
             refused(&damaged(right, &format!("/diff/{field}"), json!(B256::ZERO)), "block hash");
         }
+        refused(&damaged(right, "/diff/block_hash", json!(B256::with_last_byte(1))), "block hash");
         if index > 0 {
             refused(&damaged(right, "/payload_id", json!("other")), "does not follow");
             refused(&damaged(right, "/index", json!(index + 1)), "does not follow");

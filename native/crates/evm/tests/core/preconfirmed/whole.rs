@@ -1,7 +1,11 @@
 //! Blocks in pieces against the same blocks whole.
 
-use super::case::{Case, complete, cut, cuts, extend_counted, message, open, parse, promoted, read_block, seal};
+use super::case::{
+    Case, complete, cut, cuts, extend_counted, message, open, parse, promoted, promoted_by_header, read_block,
+    seal,
+};
 use super::compare::{Probes, compare, compare_piece, oracle_view};
+use super::forms::Form;
 use super::made::random_case;
 use super::real::{op_geth, op_sepolia};
 use crate::support::{Fixture, Random, options};
@@ -21,7 +25,7 @@ pub struct Seen {
 }
 
 /// Feeds all blocks of a case in pieces and takes each over when its time has come, at random.
-pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
+pub fn run_case(case: &Case<'_>, form: Form, random: &mut Random, seen: &mut Seen) {
     let load = &*case.load;
     let theirs = open(&case.spec, options(), &case.parent);
     let ours = open(&case.spec, options(), &case.parent);
@@ -38,14 +42,14 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
         let mut before: Option<Outcome> = None;
         for (index, count) in cuts(random, block.body.transactions.len()).into_iter().enumerate() {
             if taken < at && random.once_in(4) {
-                promote(case, &ours, &outcomes, &mut taken);
+                promote(case, form, &ours, &outcomes, &mut taken);
             }
             let so_far = seal(&theirs, load, &cut(&block, count));
             let first = before.as_ref().map_or(0, |outcome| outcome.receipts.len());
-            let flashblock =
-                parse(&message(&block, &so_far.header, &format!("p{at}"), index as u64, first, count));
-            let (piece, lacked) = extend_counted(&ours, load, &flashblock).unwrap();
-            compare_piece(&piece, before.as_ref(), &so_far, &block);
+            let said = message(&block, &so_far.header, &format!("p{at}"), index as u64, first, count);
+            let (piece, lacked) = extend_counted(&ours, load, &parse(&form.apply(said, &so_far.header))).unwrap();
+            let shown = form.shown(&so_far);
+            compare_piece(&piece, before.as_ref(), &shown, &block);
             seen.rounds = seen.rounds.max(lacked.len());
             seen.pieces += 1;
             let whole = &outcomes[at].diff.slots;
@@ -55,9 +59,9 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
             seen.changed_back += usize::from(!piece.outcome.diff.slots.iter().all(in_block));
             seen.wiped += piece.outcome.diff.wiped.len();
             let view = Arc::new(ours.preconfirmed_view().unwrap());
-            assert_eq!((view.number(), view.hash()), (block.header.number, so_far.hash), "{}", case.name);
+            assert_eq!((view.number(), view.hash()), (block.header.number, shown.hash), "{}", case.name);
             assert_eq!(view.flashblock_index(), Some(index as u64));
-            assert_eq!(view.header(), &so_far.header);
+            assert_eq!(view.header(), &shown.header);
             let oracle = oracle_view(case, &outcomes[..at], &so_far);
             seen.calls += compare(&view, &oracle, load, &probes, random);
             old.push((view, oracle));
@@ -70,7 +74,7 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
         complete(&theirs, load, || theirs.execute(rlp)).unwrap();
     }
     while taken < case.blocks.len() {
-        promote(case, &ours, &outcomes, &mut taken);
+        promote(case, form, &ours, &outcomes, &mut taken);
     }
     seen.promoted += taken;
     assert!(ours.preconfirmed_view().is_none(), "all is confirmed");
@@ -90,8 +94,13 @@ pub fn run_case(case: &Case<'_>, random: &mut Random, seen: &mut Seen) {
     }
 }
 
-fn promote(case: &Case<'_>, chain: &Arc<Chain>, outcomes: &[Outcome], done: &mut usize) {
-    let outcome = promoted(chain, &case.blocks[*done]);
+fn promote(case: &Case<'_>, form: Form, chain: &Arc<Chain>, outcomes: &[Outcome], done: &mut usize) {
+    // By its header alone, and by its contents, in turn.
+    let outcome = if form != Form::Real && *done % 2 == 0 {
+        promoted_by_header(chain, &outcomes[*done].header)
+    } else {
+        promoted(chain, &case.blocks[*done])
+    };
     assert_eq!(outcome.diff, outcomes[*done].diff, "{}", case.name);
     assert_eq!(outcome.encode(), outcomes[*done].encode(), "{}", case.name);
     *done += 1;
@@ -102,11 +111,16 @@ fn real_blocks_in_pieces_are_what_they_are_whole() {
     let mut random = Random::from_env();
     let fixtures = Fixture::all();
     let mut seen = Seen::default();
-    for case in op_sepolia(&fixtures).iter().chain([&op_geth()]) {
-        run_case(case, &mut random, &mut seen);
+    let (sepolia, geth) = (op_sepolia(&fixtures), op_geth());
+    for case in sepolia.iter().chain([&geth]) {
+        run_case(case, Form::Real, &mut random, &mut seen);
+    }
+    // Those that follow each other, as other builders would tell of them.
+    for (case, form) in [(&sepolia[0], Form::Absent), (&geth, Form::ZeroRoot), (&geth, Form::Unsaid)] {
+        run_case(case, form, &mut random, &mut seen);
     }
     println!("{seen:?}");
-    assert_eq!(seen.promoted, 8 + 2);
+    assert_eq!(seen.promoted, (8 + 2) + (4 + 2 + 2));
     assert!(seen.pieces > 20 && seen.calls > 5 * seen.pieces, "{seen:?}");
 }
 
@@ -117,7 +131,8 @@ fn random_blocks_in_pieces_are_what_they_are_whole() {
     // Sixty have about 33 of each that is counted below, and one seed of sixty had no more than 20.
     for round in 0..120 {
         let case = random_case(&mut random, round % 2 == 0);
-        run_case(&case, &mut random, &mut seen);
+        let form = Form::ALL[random.below(Form::ALL.len() as u64) as usize];
+        run_case(&case, form, &mut random, &mut seen);
     }
     println!("{seen:?}");
     assert!(seen.wiped > 20 && seen.changed_back > 20, "{seen:?}");
