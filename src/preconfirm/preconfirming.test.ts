@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest';
 import { nativeError } from '../../test/support/native-error.ts';
-import { makeFlashblock } from '../../test/support/source/flashblocks.ts';
+import { hashOf, makeFlashblock } from '../../test/support/source/flashblocks.ts';
+import type { BlockRef } from '../chain/outcome.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { ExecutedFlashblock } from '../executor/interface.ts';
@@ -26,22 +27,43 @@ const next = (number: number, index: number, attempt = ''): FlashblockEvent => (
 
 type Execute = (text: string, load: BlockLoader) => Promise<ExecutedFlashblock>;
 
-/** Runs through some events; what a flashblock does when it is executed is up to the test. */
-async function run(events: readonly FlashblockEvent[], execute: Execute, load?: () => Promise<never>) {
+interface World {
+  readonly load?: () => Promise<never>;
+  /** Payloads that the executor has; all by default. */
+  readonly standing?: readonly string[];
+  /** The block that was sealed with other contents. */
+  readonly sealedOtherwise?: number;
+}
+
+/** Runs through some events, or heads where there is a number; what a flashblock does when it is executed is up to the test. */
+async function run(
+  events: readonly (FlashblockEvent | number)[],
+  execute: Execute,
+  { load, standing = [], sealedOtherwise }: World = {},
+) {
   const published: FeedItem[] = [];
   const observed: PreconfirmingEvent[] = [];
   const refused: string[] = [];
+  const setHead = vi.fn<(head: BlockRef, lost?: readonly string[]) => void>();
   const dropPreconfirmed = vi.fn<() => number>(() => 3);
   const accept = vi.fn<() => void>();
-  const preconfirming = new Preconfirming(
+  const preconfirming: Preconfirming = new Preconfirming(
     { preconfirmedTimeoutMs: 20 },
     {
-      executor: { executeFlashblock: execute, dropPreconfirmed },
+      executor: {
+        executeFlashblock: execute,
+        dropPreconfirmed,
+        preconfirmedPayloads: () => standing,
+        sealedOtherwise,
+      },
       source: {
         events: async function* () {
-          yield* events;
+          for (const event of events) {
+            if (typeof event === 'number') preconfirming.setHead({ number: event, hash: hashOf('head') });
+            else yield event;
+          }
         },
-        setHead: () => {},
+        setHead,
         refuse: (payloadId) => refused.push(payloadId),
       },
       state: { loadFor: load ?? (async () => []), accept },
@@ -53,7 +75,16 @@ async function run(events: readonly FlashblockEvent[], execute: Execute, load?: 
   );
   const done = preconfirming.run(new AbortController().signal);
   await done.catch(() => {});
-  return { published, observed, refused, dropPreconfirmed, accept, done, ageMs: preconfirming.ageMs };
+  return {
+    setHead,
+    published,
+    observed,
+    refused,
+    dropPreconfirmed,
+    accept,
+    done,
+    ageMs: preconfirming.ageMs,
+  };
 }
 
 it('tells of each flashblock once it is executed, and trusts what it was executed on', async () => {
@@ -92,7 +123,7 @@ it('gives up a flashblock whose state cannot be had in time, and never runs it l
       runs++;
       return executed;
     },
-    () => new Promise(() => {}),
+    { load: () => new Promise(() => {}) },
   );
   expect(runs).toBe(1);
   expect(result.refused).toHaveLength(1);
@@ -110,4 +141,43 @@ it('ends where flashblocks can never be executed, instead of blaming each of the
     throw nativeError('unsupported', 'flashblocks are supported on the OP stack only');
   });
   await expect(result.done).rejects.toThrow('OP stack only');
+});
+
+it('says which blocks went because the head has other contents, and executes them again once they are dropped (B6)', async () => {
+  const executedIndexes: string[] = [];
+  const { payloadId } = makeFlashblock({ number: 3, index: 0 });
+  const result = await run(
+    [
+      ...[next(2, 0), next(3, 0), 2],
+      // Passed on before that was known: of no use.
+      next(3, 1),
+      { kind: 'dropped', reason: 'sealedOtherwise', from: 3 },
+      ...[next(3, 0), next(3, 1)],
+    ],
+    async (text) => {
+      const { index, metadata } = JSON.parse(text) as { index: number; metadata: { block_number: number } };
+      executedIndexes.push(`${metadata.block_number}:${index}`);
+      return executed;
+    },
+    { sealedOtherwise: 2 },
+  );
+  const below = makeFlashblock({ number: 2, index: 0 }).payloadId;
+  expect(result.setHead.mock.calls).toEqual([[{ number: 2, hash: hashOf('head') }, [below, payloadId]]]);
+  expect(executedIndexes).toEqual(['2:0', '3:0', '3:0', '3:1']);
+  expect(result.refused).toEqual([]);
+});
+
+it('has nothing to say of blocks that still stand, and of those that were never executed', async () => {
+  const standing = [makeFlashblock({ number: 3, index: 0 }).payloadId];
+  const result = await run([next(2, 0), next(3, 0), 2, next(4, 0)], async () => executed, { standing });
+  expect(result.setHead.mock.calls).toEqual([[{ number: 2, hash: hashOf('head') }, []]]);
+});
+
+it('never lets a block be put on contents that were not sealed (B6)', async () => {
+  const result = await run([next(2, 0), next(3, 0), next(3, 1)], async () => executed, {
+    sealedOtherwise: 2,
+  });
+  expect(result.published.map((item) => ('from' in item ? `dropped ${item.from}` : item.kind))).toEqual([
+    ...['preconfirmed', 'dropped 2', 'preconfirmed', 'preconfirmed'],
+  ]);
 });

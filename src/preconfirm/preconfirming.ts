@@ -16,12 +16,18 @@ export interface PreconfirmingOptions {
 }
 
 export interface PreconfirmingModules {
-  readonly executor: Pick<NativeExecutor, 'executeFlashblock' | 'dropPreconfirmed'>;
+  readonly executor: Pick<
+    NativeExecutor,
+    'executeFlashblock' | 'dropPreconfirmed' | 'preconfirmedPayloads' | 'sealedOtherwise'
+  >;
   readonly source: Pick<FlashblockSource, 'events' | 'setHead' | 'refuse'>;
   readonly state: Pick<PinnedState, 'loadFor' | 'accept'>;
   readonly publish: PublishToFeed;
   readonly observe: ObservePreconfirming;
 }
+
+/** The number of the block that each payload is of. */
+type BlocksByPayload = Map<Hex, number>;
 
 /**
  * Executes flashblocks as they come, each on the one before it, and tells everybody who serves the chain. One that is
@@ -30,8 +36,10 @@ export interface PreconfirmingModules {
 export class Preconfirming {
   readonly #options: PreconfirmingOptions;
   readonly #modules: PreconfirmingModules;
-  /** The payload that was refused last: what is left of it in the queue is of no use. */
-  #refused: Hex | undefined;
+  /** Payloads that were refused or lost: what is left of them in the queue is of no use until they are dropped there, too. */
+  readonly #skipped: BlocksByPayload = new Map();
+  /** Payloads that were executed, and are neither dropped nor sealed. */
+  readonly #executed: BlocksByPayload = new Map();
   #executedAt: number | undefined;
 
   constructor(options: PreconfirmingOptions, modules: PreconfirmingModules) {
@@ -44,9 +52,24 @@ export class Preconfirming {
     return this.#executedAt === undefined ? undefined : performance.now() - this.#executedAt;
   }
 
-  /** Says what flashblocks can be executed on, each time that changes. */
+  /** Says what flashblocks can be executed on, each time that changes, and what went because the head has other contents. */
   setHead(head: BlockRef): void {
-    this.#modules.source.setHead(head);
+    const { source, executor } = this.#modules;
+    const standing: readonly string[] = this.#executed.size === 0 ? [] : executor.preconfirmedPayloads();
+    const isLost = (payloadId: Hex, number: number): boolean =>
+      number === head.number
+        ? executor.sealedOtherwise === number
+        : number > head.number && !standing.includes(payloadId);
+    const lost = [...this.#executed].filter(([payloadId, number]) => isLost(payloadId, number));
+    for (const [payloadId, number] of lost) {
+      this.#executed.delete(payloadId);
+      this.#skipped.set(payloadId, number);
+    }
+    for (const blocks of [this.#skipped, this.#executed]) forget(blocks, (number) => number <= head.number);
+    source.setHead(
+      head,
+      lost.map(([payloadId]) => payloadId),
+    );
   }
 
   /** Listens until the signal. */
@@ -55,10 +78,13 @@ export class Preconfirming {
     for await (const event of source.events(signal)) {
       switch (event.kind) {
         case 'flashblock':
-          if (event.flashblock.payloadId !== this.#refused) await this.#execute(event.flashblock, signal);
+          if (!this.#skipped.has(event.flashblock.payloadId)) await this.#execute(event.flashblock, signal);
           break;
         case 'dropped': {
           const version = executor.dropPreconfirmed(event.from);
+          // What comes of their payloads from now on is another try, on what was sealed meanwhile.
+          for (const blocks of [this.#skipped, this.#executed])
+            forget(blocks, (number) => number >= event.from);
           void publish({ ...event, version });
           observe(event);
           break;
@@ -84,6 +110,17 @@ export class Preconfirming {
       };
       const executed = await executor.executeFlashblock(flashblock.text, load, deadline, signal);
       state.accept(reads);
+      // The first of a block takes the place of those of its number and above.
+      if (index === 0) forget(this.#executed, (number) => number >= blockNumber);
+      this.#executed.set(payloadId, blockNumber);
+      // It stands on the sealed block, and whoever holds the other contents must not put it on top of those.
+      if (index === 0 && executor.sealedOtherwise === blockNumber - 1)
+        void publish({
+          kind: 'dropped',
+          from: blockNumber - 1,
+          reason: 'sealedOtherwise',
+          version: undefined,
+        });
       void publish({ kind: 'preconfirmed', payloadId, ...executed });
       this.#executedAt = performance.now();
       observe({
@@ -96,11 +133,17 @@ export class Preconfirming {
       if (signal.aborted) return;
       // What will fail each time must not look like the builder's fault.
       if (isUnsupported(error)) throw error;
-      this.#refused = payloadId;
+      // What it stood on went while it was executed, and it has been told of: it is begun again.
+      if (this.#skipped.has(payloadId)) return;
+      this.#skipped.set(payloadId, blockNumber);
       observe({ kind: 'refused', number: blockNumber, index, error });
       this.#modules.source.refuse(payloadId);
     }
   }
+}
+
+function forget(blocks: BlocksByPayload, isOver: (number: number) => boolean): void {
+  for (const [payloadId, number] of blocks) if (isOver(number)) blocks.delete(payloadId);
 }
 
 /** The result, or an error once it takes longer. */

@@ -58,9 +58,12 @@ export class FlashblockSource {
     return this.#streams.map(({ health }) => health);
   }
 
-  /** The newest block that flashblocks can be executed on; to be told each time it changes. */
-  setHead(head: BlockRef): void {
-    this.#input({ kind: 'head', head, at: this.#clock.now() });
+  /**
+   * The newest block that flashblocks can be executed on; to be told each time it changes. `lost` are payloads that were
+   * executed, and are gone because this block has other contents than was pre-confirmed: its own included.
+   */
+  setHead(head: BlockRef, lost: readonly Hex[] = []): void {
+    this.#input({ kind: 'head', head, lost, at: this.#clock.now() });
   }
 
   /** Takes a pre-confirmed block back whose flashblocks do not execute to what they claim. */

@@ -131,13 +131,15 @@ it(`arbitrary flashblocks never break its invariants (SEED=${seed})`, () => {
     index: fc.integer({ min: 0, max: 4 }),
     attempt: fc.constantFrom('', '', 'x'),
     twist: fc.constantFrom('', '', '', '', 'lie'),
+    form: fc.constantFrom('real', 'zero-root', 'absent', 'absent'),
     parent: fc.constantFrom(undefined, hashAfter(1, 1), hashAfter(1, 3, 'x')),
   });
   const step = fc.oneof(
     { weight: 12, arbitrary: made.map((value) => ({ made: value })) },
-    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 }).map((head) => ({ head })) },
+    { weight: 1, arbitrary: fc.record({ head: fc.integer({ min: 0, max: 3 }), loses: fc.boolean() }) },
     { weight: 1, arbitrary: fc.constantFrom(10, 250, 2_500).map((ms) => ({ ms })) },
     { weight: 1, arbitrary: fc.constant({ drop: true }) },
+    { weight: 1, arbitrary: fc.nat(2).map((refuse) => ({ refuse })) },
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -151,13 +153,18 @@ it(`arbitrary flashblocks never break its invariants (SEED=${seed})`, () => {
           const flashblock = makeFlashblock(parent === undefined ? rest : { ...rest, parent });
           input = { kind: 'arrival', flashblock, stream: 'a', at };
         } else if ('head' in each) {
-          input = { kind: 'head', head: { number: each.head, hash: hashAfter(each.head) }, at };
+          const lost = each.loses ? state.pending.slice(1).map(({ payloadId }) => payloadId) : [];
+          input = { kind: 'head', head: { number: each.head, hash: hashAfter(each.head) }, lost, at };
+        } else if ('refuse' in each) {
+          const payloadId = state.pending[each.refuse]?.payloadId ?? '0x';
+          input = { kind: 'refuse', payloadId, at };
         } else if ('drop' in each) input = { kind: 'dropAll', reason: 'silence', at };
         state = advance(state, input, limits).state;
         expect(state.held.every(({ until }) => until > at)).toBe(true);
         for (const [place, block] of state.pending.entries()) {
           expect(block.number).toBe((state.head?.number ?? 0) + 1 + place);
         }
+        expect(state.held.length).toBeLessThanOrEqual(limits.maxHeld);
         const ids = [...state.pending, ...state.past].map(({ payloadId }) => payloadId);
         expect(new Set(ids).size).toBe(ids.length);
       }

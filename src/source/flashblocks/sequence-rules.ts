@@ -3,6 +3,7 @@ import {
   type Arrival,
   endPending,
   giveUp,
+  hasRoom,
   type PastPayload,
   type PendingBlock,
   type Seen,
@@ -32,9 +33,12 @@ interface Place {
   readonly past: PastPayload | undefined;
   readonly own: PendingBlock | undefined;
   readonly tail: PendingBlock | undefined;
-  readonly parentKnown: boolean;
+  readonly parent: Parent | undefined;
   readonly roomToHold: boolean;
 }
+
+/** How the parent of a block is known: by its hash, or by nothing but its place below. */
+type Parent = 'named' | 'provisional';
 
 interface Rule {
   /** In the words of docs/preconfirmations.md. */
@@ -95,17 +99,24 @@ export const RULES: readonly Rule[] = [
       own !== undefined && (own !== tail || own.number !== flashblock.blockNumber),
   },
   {
-    when: 'index 0, its parent is the head or the last flashblock of the block before, and there is a pre-confirmed block of its number',
+    when: 'index 0, there is a pre-confirmed block of its number, and it could start as below if there were none',
     decision: 'rebuild',
     effect: 'passed on; it takes the place of that block and of all on top of it',
-    applies: ({ flashblock, state, parentKnown }) =>
-      parentKnown && state.pending.some(({ number }) => number === flashblock.blockNumber),
+    applies: ({ flashblock, state, parent }) =>
+      parent !== undefined && state.pending.some(({ number }) => number === flashblock.blockNumber),
   },
   {
-    when: 'index 0, its parent is the head or the last flashblock of the block before',
+    when: 'index 0, its parent is the head or the last flashblock of the block before, by hash',
     decision: 'start',
     effect: 'passed on',
-    applies: ({ parentKnown }) => parentKnown,
+    applies: ({ parent }) => parent === 'named',
+  },
+  {
+    when: 'index 0, the block before is pre-confirmed without a hash, and nothing of it is known to be missing',
+    decision: 'start',
+    effect:
+      'passed on, provisionally: its `parent_hash` is that hash. If the block before is sealed under another one, it is dropped with all on top of it; if with other contents, it is dropped and begun again on the sealed block',
+    applies: ({ parent }) => parent === 'provisional',
   },
   {
     when: 'it would have to wait, and there is no room',
@@ -138,17 +149,19 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-function isParentKnown({ head, pending }: SequenceState, flashblock: Flashblock, max: number): boolean {
-  const { base, blockNumber } = flashblock;
+function parentOf({ head, pending, held }: SequenceState, of: Flashblock, max: number): Parent | undefined {
+  const { base, blockNumber } = of;
   const below = pending.filter(({ number }) => number < blockNumber);
-  const parent = below.at(-1) ?? head;
-  if (parent === undefined || base === undefined || below.length >= max) return false;
-  return parent.number === blockNumber - 1 && parent.hash === base.parentHash;
+  const block = below.at(-1);
+  const parent = block ?? head;
+  if (parent?.number !== blockNumber - 1 || base === undefined || below.length >= max) return undefined;
+  if (parent.hash !== undefined) return parent.hash === base.parentHash ? 'named' : undefined;
+  const isMissing = held.some(({ flashblock }) => flashblock.payloadId === block?.payloadId);
+  return isMissing || block?.isIncomplete === true ? undefined : 'provisional';
 }
 
 /** The decision alone. */
 export function judge(state: SequenceState, flashblock: Flashblock, limits: SequenceLimits): Decision {
-  const bytes = state.held.reduce((sum, held) => sum + held.flashblock.text.length, flashblock.text.length);
   const { payloadId } = flashblock;
   const place: Place = {
     flashblock,
@@ -157,8 +170,8 @@ export function judge(state: SequenceState, flashblock: Flashblock, limits: Sequ
     past: state.past.find((payload) => payload.payloadId === payloadId),
     own: state.pending.find((block) => block.payloadId === payloadId),
     tail: state.pending.at(-1),
-    parentKnown: isParentKnown(state, flashblock, limits.maxPendingBlocks),
-    roomToHold: state.held.length < limits.maxHeld && bytes <= limits.maxHeldBytes,
+    parent: parentOf(state, flashblock, limits.maxPendingBlocks),
+    roomToHold: hasRoom(state.held, flashblock, limits),
   };
   return RULES.find((rule) => rule.applies(place))?.decision ?? 'gap';
 }
@@ -179,19 +192,33 @@ function after(
   arrival: Arrival,
   limits: SequenceLimits,
 ): SequenceState {
-  const { payloadId, blockNumber: number, diff } = arrival.flashblock;
+  const { payloadId, blockNumber: number, base, diff } = arrival.flashblock;
   switch (decision) {
     case 'start':
     case 'rebuild': {
       const replaced = state.pending.filter((block) => block.number >= number);
       const rest = endPending(state, replaced, 'replaced');
-      const block = { payloadId, number, hash: diff.blockHash, seen: [seenOf(arrival)] };
+      const below = rest.pending.at(-1);
+      const isProvisional = below !== undefined && below.hash === undefined;
+      const block: PendingBlock = {
+        ...{ payloadId, number, hash: diff.blockHash, seen: [seenOf(arrival)], isIncomplete: false },
+        parentHash: base?.parentHash,
+        arrivals: isProvisional ? withOneMore(rest, [], arrival, limits) : undefined,
+      };
       return { ...rest, pending: [...rest.pending, block] };
     }
     case 'accept': {
       const pending = state.pending.map((block) =>
         block.payloadId === payloadId
-          ? { ...block, hash: diff.blockHash, seen: [...block.seen, seenOf(arrival)] }
+          ? {
+              ...{
+                ...block,
+                hash: diff.blockHash,
+                seen: [...block.seen, seenOf(arrival)],
+                isIncomplete: false,
+              },
+              arrivals: block.arrivals && withOneMore(state, block.arrivals, arrival, limits),
+            }
           : block,
       );
       return { ...state, pending };
@@ -213,4 +240,15 @@ function after(
     case 'overflow':
       return state;
   }
+}
+
+/** What is kept of a block with its next flashblock; undefined when all blocks together would have too much. */
+function withOneMore(
+  { pending }: SequenceState,
+  arrivals: readonly Arrival[],
+  next: Arrival,
+  limits: SequenceLimits,
+): readonly Arrival[] | undefined {
+  const kept = pending.flatMap((block) => block.arrivals ?? []);
+  return hasRoom(kept, next.flashblock, limits) ? [...arrivals, next] : undefined;
 }

@@ -22,8 +22,14 @@ export interface PendingBlock {
   readonly number: number;
   /** Hash after its last flashblock: what the next block names as its parent. Undefined where its builder does not say it. */
   readonly hash: Hex | undefined;
+  /** What it says it stands on: where the block below has no hash of its own, this is what is known of it. */
+  readonly parentHash: Hex | undefined;
   /** By index. */
   readonly seen: readonly Seen[];
+  /** All of it, while it stands on a block without a hash, to begin again with; undefined where that is not needed, or too much. */
+  readonly arrivals: readonly Arrival[] | undefined;
+  /** What began on it did not fit: it lacks something, so nothing else begins on it before it is sealed or goes on. */
+  readonly isIncomplete: boolean;
 }
 
 /** One that waits: for those before it (`gap`), or for the parent of its block (`early`). */
@@ -105,6 +111,39 @@ export function giveUp(state: SequenceState, payloadId: Hex, from: number): Sequ
   ]);
   const past = rest.past.filter((payload) => payload !== earlier);
   return dropHeldOfPast({ ...rest, past: [...past, { payloadId, fate: 'givenUp', seen }] });
+}
+
+/** True when one more can be held, or kept to begin again with. */
+export function hasRoom(kept: readonly Arrival[], more: Flashblock, limits: SequenceLimits): boolean {
+  const bytes = kept.reduce((sum, { flashblock }) => sum + flashblock.text.length, more.text.length);
+  return kept.length < limits.maxHeld && bytes <= limits.maxHeldBytes;
+}
+
+/** Has pending blocks from a number on wait for their parents again, as if they had just come; those that cannot are given up. */
+export function setBack(
+  state: SequenceState,
+  from: number,
+  at: number,
+  limits: SequenceLimits,
+): SequenceState {
+  const ended = state.pending.filter(({ number }) => number >= from);
+  const kept = { ...state, pending: state.pending.filter((block) => !ended.includes(block)) };
+  let held: readonly Held[] = [];
+  for (const [place, { arrivals }] of ended.entries()) {
+    const last = arrivals?.at(-1);
+    const more = (arrivals ?? []).map((arrival) => ({
+      ...arrival,
+      why: 'early' as const,
+      until: at + limits.earlyMs,
+    }));
+    const others = [...held, ...more.slice(0, -1), ...state.held];
+    // Without it, there is nothing for those above to stand on either.
+    if (last === undefined || !hasRoom(others, last.flashblock, limits)) {
+      return endPending({ ...kept, held: [...held, ...state.held] }, ended.slice(place), 'givenUp');
+    }
+    held = [...held, ...more];
+  }
+  return { ...kept, held: [...held, ...state.held] };
 }
 
 function dropHeldOfPast(state: SequenceState): SequenceState {

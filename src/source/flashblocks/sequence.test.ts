@@ -1,58 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  BLOCK_SIZE,
-  hashAfter,
-  hashOf,
-  type Made,
-  makeFlashblock,
-} from '../../../test/support/source/flashblocks.ts';
-import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
-import { advance, nextDeadline, type SequenceInput, type SequenceOutcome } from './sequence.ts';
-import { emptySequence, type SequenceState } from './sequence-state.ts';
-
-const limits = { ...DEFAULT_FLASHBLOCK_OPTIONS.sequence, maxHeld: 6, maxPendingBlocks: 3 };
-
-/** Drives the validator, and says what came of each step in short. */
-class Drive {
-  state: SequenceState = emptySequence;
-  at = 0;
-
-  constructor(head?: number) {
-    if (head !== undefined) this.head(head);
-  }
-
-  input(input: SequenceInput): string[] {
-    const { state, outcomes } = advance(this.state, input, limits);
-    this.state = state;
-    return outcomes.map(short);
-  }
-
-  come(made: Made, stream = 'a'): string[] {
-    return this.input({ kind: 'arrival', flashblock: makeFlashblock(made), stream, at: this.at });
-  }
-
-  /** A whole block, or the first of it. */
-  block(number: number, count = BLOCK_SIZE, attempt = ''): void {
-    for (let index = 0; index < count; index += 1) this.come({ number, index, attempt });
-  }
-
-  head(number: number, hash = hashAfter(number)): string[] {
-    return this.input({ kind: 'head', head: { number, hash }, at: this.at });
-  }
-
-  wait(ms: number): string[] {
-    this.at += ms;
-    return this.input({ kind: 'time', at: this.at });
-  }
-}
-
-function short(outcome: SequenceOutcome): string {
-  if (outcome.kind === 'dropped') return `dropped from ${outcome.from}: ${outcome.reason}`;
-  if (outcome.kind === 'confirmed') return `confirmed ${outcome.number}`;
-  const { decision, flashblock, repairs, before } = outcome;
-  const named = decision === 'contradiction' ? ` of ${before?.stream}` : '';
-  return `${decision} ${flashblock.blockNumber}:${flashblock.index}${named}${repairs ? ', repairs' : ''}`;
-}
+import { hashOf, makeFlashblock } from '../../../test/support/source/flashblocks.ts';
+import { Drive, DRIVE_LIMITS as limits } from '../../../test/support/source/sequence-drive.ts';
+import { nextDeadline } from './sequence.ts';
 
 describe('the sequence validator', () => {
   it('passes on a block, and the next one on top of it before it is canonical', () => {

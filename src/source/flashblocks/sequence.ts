@@ -10,6 +10,7 @@ import {
   type SequenceLimits,
   type SequenceState,
   seenBefore,
+  setBack,
 } from './sequence-state.ts';
 
 export type DropReason =
@@ -35,8 +36,11 @@ export type DropReason =
 /** What happens to the validator. `at` never goes back. */
 export type SequenceInput =
   | ({ readonly kind: 'arrival' } & Arrival)
-  /** The copy's newest block; what flashblocks can be executed on. */
-  | { readonly kind: 'head'; readonly head: BlockRef; readonly at: number }
+  /**
+   * The copy's newest block; what flashblocks can be executed on. `lost` names payloads that had been executed and are
+   * gone because it has other contents: its own, and those on top of it.
+   */
+  | { readonly kind: 'head'; readonly head: BlockRef; readonly lost?: readonly Hex[]; readonly at: number }
   | { readonly kind: 'time'; readonly at: number }
   | { readonly kind: 'refuse'; readonly payloadId: Hex; readonly at: number }
   | { readonly kind: 'dropAll'; readonly reason: 'silence' | 'overrun'; readonly at: number };
@@ -58,7 +62,7 @@ export type SequenceOutcome =
       /** It closes a hole that another had waited behind. */
       readonly repairs?: true;
     } & Arrival)
-  /** The canonical block is the one that was pre-confirmed. */
+  /** The canonical block is the one that was pre-confirmed, as far as its flashblocks and the block above it say. */
   | ({ readonly kind: 'confirmed' } & BlockRef)
   | Dropped;
 
@@ -95,15 +99,9 @@ function take(state: SequenceState, input: SequenceInput, limits: SequenceLimits
     case 'arrival':
       return takeArrival(state, input, limits);
     case 'head':
-      return takeHead(state, input.head);
-    case 'refuse': {
-      const block = state.pending.find(({ payloadId }) => payloadId === input.payloadId);
-      if (block === undefined) return { state, outcomes: [] };
-      return {
-        state: giveUp(state, input.payloadId, block.number),
-        outcomes: [{ kind: 'dropped', reason: 'refused', from: block.number }],
-      };
-    }
+      return takeHead(state, input, limits);
+    case 'refuse':
+      return takeRefusal(state, input, limits);
     case 'dropAll': {
       const [first] = state.pending;
       const outcomes: Dropped[] =
@@ -139,23 +137,68 @@ function isWaitedFor({ held }: SequenceState, { payloadId, index }: Flashblock):
   return held.some(({ flashblock }) => flashblock.payloadId === payloadId && flashblock.index === index + 1);
 }
 
+/** Gives a block up. One on a block without a hash may be right, and the other incomplete: it is tried again on the sealed one. */
+function takeRefusal(
+  state: SequenceState,
+  { payloadId, at }: Extract<SequenceInput, { kind: 'refuse' }>,
+  limits: SequenceLimits,
+): Advanced {
+  const block = state.pending.find((pending) => pending.payloadId === payloadId);
+  if (block === undefined) return { state, outcomes: [] };
+  const { number, arrivals } = block;
+  const dropped: Dropped = { kind: 'dropped', reason: 'refused', from: number };
+  if (arrivals === undefined) return { state: giveUp(state, payloadId, number), outcomes: [dropped] };
+  const pending = state.pending.map((below) =>
+    below.number === number - 1 ? { ...below, isIncomplete: true } : below,
+  );
+  return { state: setBack({ ...state, pending }, number, at, limits), outcomes: [dropped] };
+}
+
 /** Lets what is canonical now go out of the pre-confirmed state, and with it all that does not stand on it. */
-function takeHead(state: SequenceState, head: BlockRef): Advanced {
+function takeHead(
+  state: SequenceState,
+  { head, lost = [], at }: Extract<SequenceInput, { kind: 'head' }>,
+  limits: SequenceLimits,
+): Advanced {
   const next = { ...state, head };
   const below = state.pending.filter(({ number }) => number <= head.number);
   const above = state.pending.filter(({ number }) => number > head.number);
   const own = below.find(({ number }) => number === head.number);
-  const confirmed = own?.hash === head.hash;
+  // Where its builder did not say its hash, the block above did; and without one there is nothing to be wrong.
+  const hash = own && (own.hash ?? above[0]?.parentHash ?? head.hash);
+  const isOther = own !== undefined && lost.includes(own.payloadId);
+  const confirmed = hash === head.hash && !isOther;
   const untouched = below.length === 0 && (above.length === 0 || head.hash === state.head?.hash);
   const sealed = endPending(next, below, 'sealed');
-  if (confirmed) return { state: sealed, outcomes: [{ kind: 'confirmed', ...head }] };
+  if (confirmed) return takeConfirmed(sealed, head, lost, at, limits);
   if (untouched) return { state: sealed, outcomes: [] };
   const reason = own !== undefined ? 'sealedOtherwise' : below.length > 0 ? 'overtaken' : 'reorganised';
   const from = own?.number ?? state.pending[0]?.number ?? head.number;
-  return {
-    state: endPending(sealed, above, 'givenUp'),
-    outcomes: [{ kind: 'dropped', reason, from }],
-  };
+  const outcomes: Dropped[] = [{ kind: 'dropped', reason, from }];
+  // Only its contents are other than was thought: what stands on it is right, and was executed on the wrong ones.
+  if (isOther && hash === head.hash) return { state: setBack(sealed, head.number + 1, at, limits), outcomes };
+  return { state: endPending(sealed, above, 'givenUp'), outcomes };
+}
+
+/** The head is what was pre-confirmed; what was executed on less of it than it has begins again. */
+function takeConfirmed(
+  state: SequenceState,
+  head: BlockRef,
+  lost: readonly Hex[],
+  at: number,
+  limits: SequenceLimits,
+): Advanced {
+  const confirmed = { kind: 'confirmed', ...head } as const;
+  const first = state.pending.find(({ payloadId }) => lost.includes(payloadId));
+  if (first !== undefined) {
+    const dropped = { kind: 'dropped', reason: 'sealedOtherwise', from: first.number } as const;
+    return { state: setBack(state, first.number, at, limits), outcomes: [confirmed, dropped] };
+  }
+  // It stands on a sealed block now, and is not begun again.
+  const pending = state.pending.map((block, place) =>
+    place === 0 ? { ...block, arrivals: undefined } : block,
+  );
+  return { state: { ...state, pending }, outcomes: [confirmed] };
 }
 
 /** Gives up what was waited for too long. */

@@ -17,13 +17,22 @@ export interface Made {
   readonly parent?: Hex;
   /** Another content under the same name. */
   readonly twist?: string;
+  /** How its builder tells of hashes: `real` when left out, of a header without a state root, or not at all. */
+  readonly form?: 'real' | 'zero-root' | 'absent';
 }
+
+const ZERO: Hex = `0x${'0'.repeat(64)}`;
 
 /** How many flashblocks a block of an honest sequence has. */
 export const BLOCK_SIZE = 4;
 
 export const hashAfter = (number: number, index = BLOCK_SIZE - 1, attempt = ''): Hex =>
   hashOf(`block ${number} ${attempt} ${index}`);
+
+function blockHashOf(form: Made['form'], hash: Hex): Hex {
+  if (form === 'absent') return ZERO;
+  return form === 'zero-root' ? hashOf(`without a root ${hash}`) : hash;
+}
 
 /** A message as builders send it. */
 export function wireMessage({
@@ -32,6 +41,7 @@ export function wireMessage({
   attempt = '',
   parent,
   twist = '',
+  form = 'real',
 }: Made): Record<string, unknown> {
   return {
     payload_id: hashOf(`payload ${number} ${attempt}`).slice(0, 18),
@@ -52,14 +62,14 @@ export function wireMessage({
         }
       : {}),
     diff: {
-      state_root: hashOf(`state ${number} ${index} ${twist}`),
+      state_root: form === 'real' ? hashOf(`state ${number} ${index} ${twist}`) : ZERO,
       receipts_root: hashOf('receipts'),
       logs_bloom: `0x${'00'.repeat(256)}`,
       gas_used: '0x5208',
-      block_hash: hashAfter(number, index, attempt),
-      transactions: ['0x7e01', '0x02ff'],
+      block_hash: blockHashOf(form, hashAfter(number, index, attempt)),
+      transactions: ['0x7e01', `0x02ff${twist === '' ? '' : '01'}`],
       withdrawals: [],
-      withdrawals_root: hashOf('withdrawals'),
+      withdrawals_root: form === 'absent' ? ZERO : hashOf('withdrawals'),
     },
     metadata: { block_number: number, receipts: { ignored: true } },
   };

@@ -28,13 +28,16 @@ export class PrefixCheck {
   #extend(flashblock: Flashblock): void {
     const { index, base, blockNumber, payloadId, digest } = flashblock;
     const say = (what: string): void => void this.problems.push(`${blockNumber}:${index} ${what}`);
-    if (this.passed.some((other) => other.digest === digest)) say('came twice');
+    // What was dropped may begin again, on what was sealed meanwhile.
+    if (this.#pending.some((other) => other.digest === digest)) say('came twice');
     this.passed.push(flashblock);
     if (index === 0) this.#keep((number) => number < blockNumber);
     const last = this.#pending.at(-1);
     if (index === 0) {
-      const parent = last?.diff.blockHash ?? this.#parentOf(blockNumber);
-      if (base?.parentHash !== parent) say('stands on another block');
+      // A block without a hash is what the one above it calls it.
+      const parent = last === undefined ? this.#parentOf(blockNumber) : last.diff.blockHash;
+      if (parent !== undefined && base?.parentHash !== parent) say('stands on another block');
+      if (last !== undefined && last.blockNumber !== blockNumber - 1) say('leaves a block out');
     } else if (last?.payloadId !== payloadId || last.index !== index - 1) say('is not the next');
     this.#pending.push(flashblock);
   }
