@@ -81,7 +81,12 @@ describe.each(['zero-root', 'absent'] as const)('blocks whose hash is not known 
     expect(drive.come({ number: 1, index: 1 }, 'b')).toEqual([
       ...['accept 1:1, repairs', 'accept 1:2', 'start 2:0'],
     ]);
-    expect(new Drive(0, form).come({ number: 2, index: 0 })).toEqual(['early 2:0']);
+    // One that came before the block below began was announced on another, of a chain that is left.
+    const older = new Drive(0, form);
+    expect(older.come({ number: 2, index: 0, parent: hashOf('left') })).toEqual(['early 2:0']);
+    older.wait(1);
+    expect(older.come({ number: 1, index: 0 })).toEqual(['start 1:0']);
+    expect(older.come({ number: 2, index: 0, attempt: 'x' })).toEqual(['start 2:0']);
   });
 
   it('are replaced by a rebuild, whatever that says of the block below', () => {

@@ -112,7 +112,7 @@ export const RULES: readonly Rule[] = [
     applies: ({ parent }) => parent === 'named',
   },
   {
-    when: 'index 0, the block before is pre-confirmed without a hash, and nothing of it is known to be missing',
+    when: 'index 0, the block before is pre-confirmed without a hash, began before this came, and nothing of it is known to be missing',
     decision: 'start',
     effect:
       'passed on, provisionally: its `parent_hash` is that hash. If the block before is sealed under another one, it is dropped with all on top of it; if with other contents, it is dropped and begun again on the sealed block',
@@ -149,19 +149,22 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-function parentOf({ head, pending, held }: SequenceState, of: Flashblock, max: number): Parent | undefined {
-  const { base, blockNumber } = of;
+function parentOf({ head, pending, held }: SequenceState, of: Arrival, max: number): Parent | undefined {
+  const { base, blockNumber } = of.flashblock;
   const below = pending.filter(({ number }) => number < blockNumber);
   const block = below.at(-1);
   const parent = block ?? head;
   if (parent?.number !== blockNumber - 1 || base === undefined || below.length >= max) return undefined;
   if (parent.hash !== undefined) return parent.hash === base.parentHash ? 'named' : undefined;
   const isMissing = held.some(({ flashblock }) => flashblock.payloadId === block?.payloadId);
-  return isMissing || block?.isIncomplete === true ? undefined : 'provisional';
+  // What came before the block below began was announced on another one.
+  const isOlder = of.at < (block?.seen[0]?.at ?? of.at);
+  return isMissing || isOlder || block?.isIncomplete === true ? undefined : 'provisional';
 }
 
 /** The decision alone. */
-export function judge(state: SequenceState, flashblock: Flashblock, limits: SequenceLimits): Decision {
+export function judge(state: SequenceState, arrival: Arrival, limits: SequenceLimits): Decision {
+  const { flashblock } = arrival;
   const { payloadId } = flashblock;
   const place: Place = {
     flashblock,
@@ -170,7 +173,7 @@ export function judge(state: SequenceState, flashblock: Flashblock, limits: Sequ
     past: state.past.find((payload) => payload.payloadId === payloadId),
     own: state.pending.find((block) => block.payloadId === payloadId),
     tail: state.pending.at(-1),
-    parent: parentOf(state, flashblock, limits.maxPendingBlocks),
+    parent: parentOf(state, arrival, limits.maxPendingBlocks),
     roomToHold: hasRoom(state.held, flashblock, limits),
   };
   return RULES.find((rule) => rule.applies(place))?.decision ?? 'gap';
@@ -182,7 +185,7 @@ export function decide(
   arrival: Arrival,
   limits: SequenceLimits,
 ): { readonly decision: Decision; readonly state: SequenceState } {
-  const decision = judge(state, arrival.flashblock, limits);
+  const decision = judge(state, arrival, limits);
   return { decision, state: after(decision, state, arrival, limits) };
 }
 

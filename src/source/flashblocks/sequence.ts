@@ -243,7 +243,7 @@ function letGo(state: SequenceState, at: number, limits: SequenceLimits): Advanc
   for (let index = 0; index < current.held.length; ) {
     const held = current.held[index] as Held;
     const others = { ...current, held: current.held.filter((other) => other !== held) };
-    const decision = judge(others, held.flashblock, limits);
+    const decision = judge(others, held, limits);
     if (decision === held.why || decision === 'overflow') {
       index += 1;
     } else if (decision === 'gap' || decision === 'early') {
