@@ -103,10 +103,15 @@ it('tells of each flashblock once it is executed, and trusts what it was execute
 });
 
 it('refuses a block whose flashblock is false, trusts nothing it was told for it, and goes on with the next', async () => {
-  const result = await run([next(2, 0), next(2, 1), next(2, 2), next(2, 0, 'again')], async (text) => {
-    if (text.includes('"index":1')) throw new InvalidBlockError('gas used');
-    return executed;
-  });
+  const { payloadId } = makeFlashblock({ number: 2, index: 0 });
+  const result = await run(
+    [next(2, 0), next(2, 1), next(2, 2), next(2, 0, 'again')],
+    async (text) => {
+      if (text.includes('"index":1')) throw new InvalidBlockError('gas used');
+      return executed;
+    },
+    { standing: [payloadId] },
+  );
   expect(result.refused).toEqual([makeFlashblock({ number: 2, index: 1 }).payloadId]);
   expect(result.published.map(({ kind }) => kind)).toEqual(['preconfirmed', 'preconfirmed']);
   expect(result.accept).toHaveBeenCalledTimes(2);
@@ -180,4 +185,16 @@ it('never lets a block be put on contents that were not sealed (B6)', async () =
   expect(result.published.map((item) => ('from' in item ? `dropped ${item.from}` : item.kind))).toEqual([
     ...['preconfirmed', 'dropped 2', 'preconfirmed', 'preconfirmed'],
   ]);
+});
+
+it('refuses nobody for what the head took away before the source heard of it', async () => {
+  const result = await run([next(2, 0), next(2, 1), next(3, 0), next(3, 1), 2], async (text) => {
+    if (text.includes('"index":1') || text.includes('"block_number":3')) {
+      throw new InvalidBlockError('the first of its block is not there');
+    }
+    return executed;
+  });
+  expect(result.refused).toEqual([]);
+  expect(result.observed.map(({ kind }) => kind)).toEqual(['executed']);
+  expect(result.setHead).toHaveBeenCalledTimes(1);
 });

@@ -96,6 +96,15 @@ export class Preconfirming {
     }
   }
 
+  /** Whether a block that was executed is not there any more, or the one below it. */
+  #isGone(payloadId: Hex, blockNumber: number): boolean {
+    const standing: readonly string[] = this.#modules.executor.preconfirmedPayloads();
+    return [...this.#executed].some(
+      ([executed, number]) =>
+        (executed === payloadId || number === blockNumber - 1) && !standing.includes(executed),
+    );
+  }
+
   async #execute(flashblock: Flashblock, signal: AbortSignal): Promise<void> {
     const { executor, state, publish, observe } = this.#modules;
     const { payloadId, blockNumber, index } = flashblock;
@@ -136,6 +145,8 @@ export class Preconfirming {
       // What it stood on went while it was executed, and it has been told of: it is begun again.
       if (this.#skipped.has(payloadId)) return;
       this.#skipped.set(payloadId, blockNumber);
+      // The head has moved, which the source is about to hear of: that is not the flashblock's fault.
+      if (this.#isGone(payloadId, blockNumber)) return;
       observe({ kind: 'refused', number: blockNumber, index, error });
       this.#modules.source.refuse(payloadId);
     }
