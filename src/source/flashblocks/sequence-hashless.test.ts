@@ -43,6 +43,11 @@ describe.each(['zero-root', 'absent'] as const)('blocks whose hash is not known 
     const alone = new Drive(0, form);
     alone.block(1, 3);
     expect(alone.head(1, hashOf('other'), [1])).toEqual(['dropped from 1: sealedOtherwise']);
+    // What stands on it was executed only after it was sealed, before the validator heard of that.
+    const fresh = new Drive(0, form);
+    fresh.block(1, 3);
+    fresh.block(2, 2);
+    expect(fresh.head(1, hashAfter(1), [1])).toEqual(['confirmed 1']);
     // Only what stands on it was executed on something else: it may have been executed before the rest was.
     const above = new Drive(0, form);
     above.block(1);

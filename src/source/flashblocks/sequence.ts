@@ -166,7 +166,9 @@ function takeHead(
   const own = below.find(({ number }) => number === head.number);
   // Where its builder did not say its hash, the block above did; and without one there is nothing to be wrong.
   const hash = own && (own.hash ?? above[0]?.parentHash ?? head.hash);
-  const isOther = own !== undefined && lost.includes(own.payloadId);
+  // What stands on it and is not lost was executed on the sealed block already, or will be.
+  const isOther =
+    own !== undefined && [own, ...above.slice(0, 1)].every(({ payloadId }) => lost.includes(payloadId));
   const confirmed = hash === head.hash && !isOther;
   const untouched = below.length === 0 && (above.length === 0 || head.hash === state.head?.hash);
   const sealed = endPending(next, below, 'sealed');
