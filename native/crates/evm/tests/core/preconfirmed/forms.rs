@@ -224,7 +224,8 @@ fn a_block_on_one_without_a_hash_is_dropped_when_that_turns_out_to_be_another() 
     assert_eq!([chain.take_lost_preconfirmed(), chain.take_lost_preconfirmed()], [true, false]);
     assert_eq!(chain.sealed_otherwise(), Some(1));
     // Now that all of it is there, it begins again.
-    extend(&chain, load, &parse(&on(hash))).unwrap();
+    // The nonce in its receipt is another there than the message says, which was made for the shorter block.
+    extend(&chain, load, &parse(&Form::Unsaid.apply(on(hash), &Header::default()))).unwrap();
     assert_eq!(newest(&chain), Some((2, 0)));
 
     // A real hash is still held against what stands on it.
