@@ -12,7 +12,6 @@ export interface PlannedBlock {
 /** No flashblock of this test has more transactions. */
 const mostTransactions = 200;
 const heavyShare = 0.05;
-const earlyShare = 0.25;
 
 /** How many transactions each flashblock after index 0 has. */
 function sizes(random: Random, isHeavy: boolean): readonly number[] {
@@ -31,7 +30,12 @@ function sizes(random: Random, isHeavy: boolean): readonly number[] {
  * Block number `at` of a run: its transactions are what the workload thinks up, cut into flashblocks of random size;
  * its context is random too, so that an answer with another block's shows.
  */
-export async function planBlock(seed: number, at: number, workload: Workload): Promise<PlannedBlock> {
+export async function planBlock(
+  seed: number,
+  at: number,
+  workload: Workload,
+  earlyShare = 0.25,
+): Promise<PlannedBlock> {
   const random = new Random(seed ^ 0x27d4eb2f, at);
   const isHeavy = random.chance(heavyShare);
   const counts = sizes(random, isHeavy);

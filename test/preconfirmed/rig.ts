@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Hex } from 'viem';
 import type { BlockPlan, BuiltFlashblock } from '../support/flashblocks/builder.ts';
+import { type Form, inForm } from '../support/flashblocks/forms.ts';
 import { type BlockFaults, FlashblockProducer } from '../support/flashblocks/producer.ts';
 import {
   type FlashblockServer,
@@ -19,6 +20,8 @@ export interface RigOptions {
   readonly seed: number;
   /** One stream each, all of the same builder; their faults are their own. One without faults when left out. */
   readonly streams?: readonly FlashblockServerOptions[];
+  /** What flashblocks say of hashes and roots; all of it when left out. */
+  readonly form?: Form;
   /** Least time between flashblocks; as fast as op-geth builds when left out. */
   readonly intervalMs?: number;
   /** More options of `serve`. */
@@ -102,6 +105,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   readonly sequencer: OpSequencer;
   readonly workload: Workload;
   readonly servers: readonly FlashblockServer[];
+  readonly form: Form;
   readonly #producer: FlashblockProducer;
   /** May be put in place of others at any time. */
   events: RigEvents;
@@ -110,7 +114,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   #ours: FollowingNode | undefined;
 
   private constructor(
-    parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers'>,
+    parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers' | 'form'>,
     events: RigEvents,
     resources: AsyncDisposableStack,
     intervalMs: number | undefined,
@@ -120,6 +124,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     this.sequencer = parts.sequencer;
     this.workload = parts.workload;
     this.servers = parts.servers;
+    this.form = parts.form;
     this.events = events;
     this.#resources = resources;
     const publish = (built: BuiltFlashblock): Promise<void> => this.#publish(built);
@@ -147,7 +152,7 @@ export class PreconfirmedRig implements AsyncDisposable {
       servers.push(starting.use(await startFlashblockServer(stream)));
     const resources = new AsyncDisposableStack();
     const rig = new PreconfirmedRig(
-      { node, oracle, sequencer, workload, servers },
+      { node, oracle, sequencer, workload, servers, form: options.form ?? 'real' },
       events,
       resources,
       options.intervalMs,
@@ -202,7 +207,8 @@ export class PreconfirmedRig implements AsyncDisposable {
     // A rebuild takes the place of what was there.
     while ((this.#stack.at(-1)?.number ?? -1) >= number) this.#stack.pop();
     this.#stack.push({ number, index: message.index, hash: payload.blockHash });
-    for (const server of this.servers) server.publish(message);
+    const shown = inForm(built, this.form);
+    for (const server of this.servers) server.publish(shown);
     await this.events.published?.(built, this.moment);
   }
 

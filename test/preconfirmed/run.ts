@@ -1,13 +1,15 @@
 // Holds our node's `pending` against op-geth, asked at the hash of the same partial block, after every flashblock of a
-// random workload. The last line is `N passed, N failed`.
+// random workload, in each form that streams have. The last line is `N passed, N failed`.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { showDifferences } from '../replica/report.ts';
 import { corpusOf } from '../replica/requests.ts';
 import { Checks } from '../support/checks.ts';
 import type { BuiltFlashblock } from '../support/flashblocks/builder.ts';
+import { type Form, formsNamed } from '../support/flashblocks/forms.ts';
 import { Random } from '../support/random.ts';
 import { metric, total, untilHead } from '../support/servers/our-node.ts';
+import { measureAvailability } from './availability.ts';
 import { type AskOurs, askOurs, Comparison, selfAsker } from './comparison.ts';
 import { planBlock } from './plan.ts';
 import { pendingQuestions, racingQuestions, sealedQuestions } from './questions.ts';
@@ -17,27 +19,38 @@ const { values } = parseArgs({
   options: {
     flashblocks: { type: 'string', default: '1500' },
     seed: { type: 'string' },
+    /** One form, or `all`: then those without a hash have a fifth of the flashblocks. */
+    form: { type: 'string', default: 'real' },
     /** Holds op-geth against itself: shows that it has an answer to everything, and what the test itself costs. */
     self: { type: 'boolean', default: false },
   },
 });
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-const wanted = Number(values.flashblocks);
+const chosen = formsNamed(values.form);
+const shareOf = (form: Form): number => (form === 'real' || chosen.length === 1 ? 1 : 0.2);
 /** Batches that are under way while a flashblock arrives. op-geth does not say which state it answers from. */
 const racers = values.self ? 0 : 1;
 const executedBlocks = 'chain_query_executed_blocks_total';
 const misnamedShown = 8;
 const outputShown = 3_000;
+/** Blocks at the pace of a builder, and the share of their time that must have pre-confirmed state. */
+const liveBlocks = 10;
+const liveShare = 0.99;
 /** The test thinks for as long as it likes between two flashblocks, and others may use the machine. */
 const patient = [
   ...['--flashblock-silence-ms', '60000', '--preconfirmed-timeout-ms', '20000'],
   ...['--at-least-wait-ms', '20000'],
 ];
 
+/** Index 0 comes before the block below is sealed: now and then, or as a chain without hashes has it. */
+const earlyShare: Readonly<Record<Form, number>> = { real: 0.25, zeroRoot: 0.85, allZero: 0.85 };
+
 /** What was published so far. */
 class Progress {
   flashblocks = 0;
   blocks = 0;
+  /** Of these, the ones whose index 0 came before the block below was sealed. */
+  early = 0;
   /** Flashblocks on top of a block that was not sealed yet. */
   stacked = 0;
   transactions = 0;
@@ -48,6 +61,7 @@ class Progress {
     const { length } = message.diff.transactions;
     this.flashblocks += 1;
     this.blocks += message.index === 0 ? 1 : 0;
+    this.early += message.index === 0 && stack.length > 1 ? 1 : 0;
     this.stacked += stack.length > 1 ? 1 : 0;
     this.transactions += length;
     this.largest = Math.max(this.largest, length);
@@ -57,14 +71,20 @@ class Progress {
     const seconds = ((performance.now() - this.began) / 1000).toFixed(0);
     return (
       `${this.flashblocks} flashblocks of ${this.blocks} blocks with ${this.transactions} transactions ` +
-      `(at most ${this.largest} in one; ${this.stacked} on a block not sealed yet), ${seconds} s`
+      `(at most ${this.largest} in one; ${this.stacked} on a block not sealed yet; ${this.early} blocks began so), ${seconds} s`
     );
   }
 }
 
 /** Asks everything there is to ask whenever something happens. */
-async function compareAll(rig: PreconfirmedRig, comparison: Comparison, progress: Progress): Promise<void> {
-  const { workload } = rig;
+async function compareAll(
+  rig: PreconfirmedRig,
+  comparison: Comparison,
+  progress: Progress,
+  wanted: number,
+): Promise<void> {
+  const { workload, form } = rig;
+  const name = `--seed ${seed} --form ${form}`;
   const oldest = rig.sequencer.head.number;
   let step = 0;
   const compare = async (what: string, moment: Moment, sealed: boolean): Promise<void> => {
@@ -92,12 +112,12 @@ async function compareAll(rig: PreconfirmedRig, comparison: Comparison, progress
     published: async (built, moment) => {
       progress.count(built, moment);
       const { block_number: number } = built.message.metadata;
-      await compare(`--seed ${seed}, block ${number} index ${built.message.index}`, moment, false);
+      await compare(`${name}, block ${number} index ${built.message.index}`, moment, false);
     },
-    sealed: ({ number }, moment) => compare(`--seed ${seed}, block ${number} sealed`, moment, true),
+    sealed: ({ number }, moment) => compare(`${name}, block ${number} sealed`, moment, true),
   };
   while (progress.flashblocks < wanted) {
-    const { plan, faults } = await planBlock(seed, progress.blocks, workload);
+    const { plan, faults } = await planBlock(seed, progress.blocks, workload, earlyShare[form]);
     await rig.block(plan, faults);
     if (progress.blocks % 25 === 0) console.log(`  ${progress.summary()}`);
   }
@@ -125,52 +145,77 @@ async function checkMetrics(
   checks.check('the accuracy is 1', accuracy === 1, accuracy);
 }
 
-async function run(checks: Checks): Promise<Comparison['totals']> {
+/** Whether there is pre-confirmed state all the time, without waiting for sealed blocks. */
+async function checkAvailability(rig: PreconfirmedRig, checks: Checks): Promise<void> {
+  const { workload, form } = rig;
+  const { live, seconds, looks } = await measureAvailability(rig, { seed, workload, blocks: liveBlocks });
+  const share = `${(100 * live).toFixed(2)} %`;
+  console.log(`  ${form}: pre-confirmed state ${share} of ${seconds.toFixed(1)} s (${looks} looks)`);
+  checks.check(`${form}: there is pre-confirmed state all the time`, live >= liveShare, share);
+}
+
+async function run(form: Form, checks: Checks): Promise<Comparison['totals']> {
   const progress = new Progress();
+  const wanted = Math.ceil(Number(values.flashblocks) * shareOf(form));
   const streams = [{ encoding: 'text' }, { encoding: 'brotli' }] as const;
   await using rig = await PreconfirmedRig.start({
-    ...{ seed, streams, serve: patient, withoutOurs: values.self },
+    ...{ seed, streams, form, serve: patient, withoutOurs: values.self },
   });
   const ask: AskOurs = values.self ? selfAsker(rig.oracle.url, () => rig.moment) : askOurs(rig.ours.url);
   const comparison = new Comparison(rig.oracle.url, ask);
   const { totals } = comparison;
   try {
-    if (values.self) await compareAll(rig, comparison, progress);
+    if (values.self) await compareAll(rig, comparison, progress, wanted);
     else {
       await untilHead(rig.ours, rig.sequencer.head.hash);
       const executed = await total(rig.ours, executedBlocks);
-      await compareAll(rig, comparison, progress);
+      await compareAll(rig, comparison, progress, wanted);
       await checkMetrics(rig, checks, progress, executed);
+      await checkAvailability(rig, checks);
     }
   } catch (error) {
     const said = values.self ? '' : rig.ours.running.output().slice(-outputShown);
-    checks.check(`--seed ${seed} runs to its end`, false, `${(error as Error).stack}\n${said}`);
+    checks.check(
+      `--seed ${seed} --form ${form} runs to its end`,
+      false,
+      `${(error as Error).stack}\n${said}`,
+    );
   }
-  console.log(`seed ${seed}: ${progress.summary()}`);
+  console.log(`seed ${seed}, form ${form}: ${progress.summary()}`);
   return totals;
+}
+
+function show(totals: Comparison['totals']): void {
+  const { asked, differences, misnamed, missed } = totals;
+  showDifferences(differences);
+  for (const text of misnamed.slice(0, misnamedShown)) console.log(`  another state than told: ${text}`);
+  console.log(
+    `  compared ${asked.call} calls (${totals.results} with a result), ${asked.slot} slots, ${asked.nonce} nonces, ${totals.receipts} receipts in ` +
+      `${asked.receipts} answers, ${totals.logs} logs in ${asked.logs} answers`,
+  );
+  console.log(
+    `  in ${totals.batches} batches at a known flashblock and ${totals.racing} while it changed ` +
+      `(${totals.overtaken} of the state before)`,
+  );
+  console.log(
+    `  ${totals.different} differences, ${misnamed.length} of them batches of another state; ` +
+      `${missed} spoilt answers missed`,
+  );
+  console.log(`  ${totals.paidForData} receipts with an L1 fee, ${totals.paidOperator} with an operator fee`);
+  for (const [id, count] of totals.allowed) console.log(`  ${id.padEnd(18)} ${count}`);
 }
 
 console.log(`seed ${seed}`);
 const checks = new Checks();
-const totals = await run(checks);
-const { asked, differences, misnamed, missed } = totals;
-showDifferences(differences);
-for (const text of misnamed.slice(0, misnamedShown)) console.log(`  another state than told: ${text}`);
-console.log(
-  `  compared ${asked.call} calls (${totals.results} with a result), ${asked.slot} slots, ${asked.nonce} nonces, ${totals.receipts} receipts in ` +
-    `${asked.receipts} answers, ${totals.logs} logs in ${asked.logs} answers`,
-);
-console.log(
-  `  in ${totals.batches} batches at a known flashblock and ${totals.racing} while it changed ` +
-    `(${totals.overtaken} of the state before)`,
-);
-console.log(
-  `  ${totals.different} differences, ${misnamed.length} of them batches of another state; ` +
-    `${missed} spoilt answers missed`,
-);
-console.log(`  ${totals.paidForData} receipts with an L1 fee, ${totals.paidOperator} with an operator fee`);
-for (const [id, count] of totals.allowed) console.log(`  ${id.padEnd(18)} ${count}`);
-checks.check('L1 and operator fees are paid', totals.paidForData > 0 && totals.paidOperator > 0);
-const failed = checks.failed + totals.different + missed;
-console.log(`${checks.passed + totals.equal} passed, ${failed} failed`);
+let [passed, failed] = [0, 0];
+for (const form of chosen) {
+  const totals = await run(form, checks);
+  show(totals);
+  checks.check('L1 and operator fees are paid', totals.paidForData > 0 && totals.paidOperator > 0);
+  passed += totals.equal;
+  failed += totals.different + totals.missed;
+}
+passed += checks.passed;
+failed += checks.failed;
+console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -23,6 +23,8 @@ export interface BuiltFlashblock {
   readonly message: FlashblockMessage;
   /** The whole block so far. */
   readonly payload: Payload;
+  /** What it was built from, on its parent. */
+  readonly inputs: BlockInputs;
   /** Time op-geth took to build and to hold it. */
   readonly ms: number;
 }
@@ -60,7 +62,8 @@ export class FlashblockBuilder {
     for (let index = 0; index <= parts.length; index += 1) {
       const started = performance.now();
       const transactions = parts.slice(0, index).flat();
-      const payload = await this.sequencer.build(parent, { ...inputs, transactions });
+      const soFar = { ...inputs, transactions };
+      const payload = await this.sequencer.build(parent, soFar);
       await this.sequencer.insert(payload);
       const ms = performance.now() - started;
       const message: FlashblockMessage = {
@@ -71,7 +74,7 @@ export class FlashblockBuilder {
         metadata: { block_number: Number(payload.blockNumber) },
       };
       before = payload.transactions.length;
-      yield { message, payload, ms };
+      yield { message, payload, inputs: soFar, ms };
     }
   }
 }
