@@ -14,7 +14,7 @@ import {
 } from '../preconfirmed/scenarios/script.ts';
 import { startStagedRig } from '../preconfirmed/scenarios/staged-rig.ts';
 import { Truth } from '../preconfirmed/scenarios/truth.ts';
-import { Watch, type WatchTotals } from '../preconfirmed/scenarios/watch.ts';
+import { noTotals, Watch } from '../preconfirmed/scenarios/watch.ts';
 import { type ServedNode, startServed } from '../preconfirmed/served-node.ts';
 import { Random } from '../support/random.ts';
 import type { SequencedBlock } from '../support/servers/op-sequencer.ts';
@@ -65,9 +65,7 @@ export class Show implements AsyncDisposable {
   readonly #player: Player;
   readonly #asker: Asker;
   readonly #resources: AsyncDisposableStack;
-  readonly #totals: WatchTotals = {
-    ...{ batches: 0, answers: 0, states: 0, stacked: 0, without: 0, unavailable: 0, missed: 0 },
-  };
+  readonly #totals = noTotals();
 
   private constructor(
     seed: number,
@@ -196,7 +194,10 @@ export class Show implements AsyncDisposable {
     const [sender] = rig.workload.senders;
     if (sender === undefined) throw new Error('nobody sends');
     const watch = new Watch(
-      { oracleUrl: rig.oracle.url, truth: this.#truth, totals: this.#totals },
+      {
+        ...{ oracleUrl: rig.oracle.url, sequencer: rig.sequencer },
+        ...{ truth: this.#truth, totals: this.#totals },
+      },
       {
         questions: (moment) => [nonceQuestion({ tag: 'pending', moment }, sender.address)],
         now: { head: rig.sequencer.head, stack: [] },

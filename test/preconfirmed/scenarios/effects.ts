@@ -73,6 +73,8 @@ const effects: Readonly<Record<Kind, (grown: Grown, played: Played) => boolean>>
   silence: (grown) => grown('preconfirmed_dropped_total', 'reason="silence"') > 0,
   cut: (_, { connected }) => connected > 0,
   sealOther: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
+  loseLast: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
+  otherParent: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
   reorganise: (grown) => grown('reorganisations_total') > 0,
 };
 

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import type { BuiltFlashblock, FlashblockMessage } from '../../support/flashblocks/builder.ts';
 import type { FaultScript } from '../../support/flashblocks/faults.ts';
+import { inForm } from '../../support/flashblocks/forms.ts';
 import type { Random } from '../../support/random.ts';
 import { until } from '../../support/servers/process.ts';
 import type { PreconfirmedRig } from '../rig.ts';
@@ -48,6 +49,8 @@ export class Player implements Disposable {
   readonly #modules: PlayerModules;
   /** Blocks that become canonical when the next one begins. */
   #open: readonly Linked[] = [];
+  /** Whether what was published of the last block is not what it ends as. */
+  #takesBack = false;
   #attempts = 0;
   /** Repeated all the time, so that nothing is silent by accident. */
   #beat: FlashblockMessage | undefined;
@@ -63,7 +66,7 @@ export class Player implements Disposable {
   /** Shows one act with all that goes wrong in it. */
   async play(act: Act, watch: Watch, random: Random): Promise<void> {
     const { script, attempts } = act;
-    if (!script.early) await this.#end();
+    if (!script.early) await this.#end(watch);
     for (const [at, attempt] of attempts.entries()) {
       const isLast = at === attempts.length - 1;
       const show = this.#shower(attempt);
@@ -73,23 +76,25 @@ export class Player implements Disposable {
         show(index, faults.some(arrives));
         this.#publish(built, faults);
         await glance(random);
-        if (at === 0 && index === 0 && script.early) await this.#end();
+        if (at === 0 && index + 1 === script.endBelowAfter && script.early) await this.#end(watch);
         if (isLast && script.cut?.after === index)
           for (const stream of script.cut.streams) this.#modules.rig.servers[stream]?.cut();
         if (isLast && script.silentAfter === index) await this.#silence();
       }
     }
+    if (script.early) await this.#end(watch);
     if (script.whole) await this.#expectLast(act, watch);
     if (act.orphan !== undefined) this.#publish(act.orphan, []);
     if (script.waits) await pause((act.orphan === undefined ? gapMs : earlyMs) + beatMs);
     this.#open = act.end;
+    this.#takesBack = script.end !== 'sealed' || script.kinds.includes('loseLast');
   }
 
   /** Shows an act that nothing befalls, on a head that our node has: all of it must be there. */
   async recover(act: Act, watch: Watch): Promise<void> {
     const { rig, asker } = this.#modules;
     const head = this.#open.at(-1)?.block;
-    await this.#end();
+    await this.#end(watch);
     await rig.listenedTo();
     if (head !== undefined) {
       const hasHead = async (): Promise<true | undefined> =>
@@ -108,8 +113,9 @@ export class Player implements Disposable {
       this.#publish(built, []);
     }
     await this.#expectLast(act, watch);
-    this.#beat = attempt.at(-1)?.message;
+    this.#beat = inForm(attempt.at(-1) ?? first, rig.form);
     this.#open = act.end;
+    this.#takesBack = false;
   }
 
   [Symbol.dispose](): void {
@@ -117,12 +123,13 @@ export class Player implements Disposable {
   }
 
   /** Makes the block canonical that is due. */
-  async #end(): Promise<void> {
+  async #end(watch: Watch): Promise<void> {
     const last = this.#open.at(-1);
     if (last === undefined) return;
     for (const linked of this.#open) this.#modules.truth.confirm(linked);
     this.#open = [];
     await this.#modules.rig.sequencer.makeCanonical(last.block.hash);
+    if (this.#takesBack) watch.tookBack(last.block);
   }
 
   /** Tells the truth of what may be seen: what stands on a lost or false flashblock may not. */
@@ -141,8 +148,9 @@ export class Player implements Disposable {
     };
   }
 
-  #publish({ message }: BuiltFlashblock, faults: readonly (MessageFault | undefined)[]): void {
+  #publish(built: BuiltFlashblock, faults: readonly (MessageFault | undefined)[]): void {
     const { rig, channels } = this.#modules;
+    const message = inForm(built, rig.form);
     this.published += 1;
     for (const [stream, server] of rig.servers.entries()) {
       const fault = faults[stream];

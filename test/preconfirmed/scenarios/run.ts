@@ -3,6 +3,7 @@
 // `N passed, N failed`; `--seed S --run K` does one run again.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { type Form, formsNamed } from '../../support/flashblocks/forms.ts';
 import { Random } from '../../support/random.ts';
 import { untilHead } from '../../support/servers/our-node.ts';
 import type { PreconfirmedRig } from '../rig.ts';
@@ -14,14 +15,22 @@ import { describe, earlyMs, gapMs, plainAct, type RunScript, scriptOf, silenceMs
 import { startStagedRig } from './staged-rig.ts';
 import { Tally } from './tally.ts';
 import { Truth } from './truth.ts';
-import { Watch, type WatchTotals } from './watch.ts';
+import { noTotals, Watch } from './watch.ts';
 
 const { values } = parseArgs({
-  options: { runs: { type: 'string', default: '500' }, seed: { type: 'string' }, run: { type: 'string' } },
+  options: {
+    runs: { type: 'string', default: '500' },
+    seed: { type: 'string' },
+    run: { type: 'string' },
+    /** One form of stream, or `all`: then those without a hash have a fifth of the runs. */
+    form: { type: 'string', default: 'real' },
+  },
 });
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
 const first = values.run === undefined ? 0 : Number(values.run);
-const end = values.run === undefined ? Number(values.runs) : first + 1;
+const chosen = formsNamed(values.form);
+const runsOf = (form: Form): number =>
+  Math.ceil(Number(values.runs) * (form === 'real' || chosen.length === 1 ? 1 : 0.2));
 /** So that there are blocks to take back. */
 const blocksBefore = 4;
 /** How far below the head a run's logs begin; deeper than anything is taken back. */
@@ -29,6 +38,8 @@ const logsBelow = 3;
 const runsShown = 12;
 const problemsShown = 3;
 const outputShown = 3_000;
+/** For half of the blocks; the rest is shown: other programs use the machine too. */
+const takeBackWithinMs = 100;
 const limits = [
   ...['--flashblock-gap-ms', `${gapMs}`, '--flashblock-early-ms', `${earlyMs}`],
   ...['--flashblock-silence-ms', `${silenceMs}`, '--preconfirmed-timeout-ms', '5000'],
@@ -40,10 +51,7 @@ interface Built {
   readonly recovery: Act;
 }
 
-const tally = new Tally();
-const totals: WatchTotals = {
-  ...{ batches: 0, answers: 0, states: 0, stacked: 0, without: 0, unavailable: 0, missed: 0 },
-};
+const totals = noTotals();
 let [passed, failed, flashblocks] = [0, 0, 0];
 
 function fail(what: string, script: RunScript | undefined, problems: readonly string[]): void {
@@ -55,8 +63,8 @@ function fail(what: string, script: RunScript | undefined, problems: readonly st
   if (problems.length > problemsShown) console.log(`    and ${problems.length - problemsShown} more`);
 }
 
-async function build(stage: Stage, run: number): Promise<Built> {
-  const script = scriptOf(seed, run);
+async function build(stage: Stage, run: number, form: Form): Promise<Built> {
+  const script = scriptOf(seed, run, form);
   const random = new Random(seed ^ 0x1b873593, run);
   const acts: Act[] = [];
   for (const act of script.acts) acts.push(await stage.build(act, random));
@@ -68,9 +76,10 @@ class Theatre implements Disposable {
   readonly #rig: PreconfirmedRig;
   readonly #stage: Stage;
   readonly #channels: Channels;
-  readonly #truth = new Truth();
+  readonly #truth: Truth;
   readonly #askers: readonly [Asker, Asker, Asker];
   readonly #player: Player;
+  readonly tally = new Tally();
   /** Our copy begins here. */
   readonly #lowest: number;
 
@@ -79,6 +88,7 @@ class Theatre implements Disposable {
     this.#stage = stage;
     this.#channels = channels;
     const { sequencer, ours } = rig;
+    this.#truth = new Truth(rig.form !== 'real');
     this.#lowest = sequencer.head.number;
     for (let number = 1; number <= this.#lowest; number += 1)
       this.#truth.confirm({ block: sequencer.at(number), parent: sequencer.at(number - 1).hash });
@@ -114,13 +124,13 @@ class Theatre implements Disposable {
     const problems = await watch.problems();
     this.#channels.clear();
     const after = await Metrics.of(this.#rig.ours);
-    tally.count(script, {
+    this.tally.count(script, {
       ...{ before, after, published: player.published - published, beats: player.beats - beats },
       ...{ connected: this.#connections - connections, stacked: totals.stacked - stacked },
     });
     flashblocks += player.published - published;
     if (problems.length === 0) passed += 1;
-    else fail(`--run ${run}`, script, problems);
+    else fail(`--form ${this.#rig.form} --run ${run}`, script, problems);
     return after;
   }
 
@@ -138,41 +148,47 @@ class Theatre implements Disposable {
     const { head } = sequencer;
     const from = Math.max(this.#lowest, head.number - logsBelow);
     const questions = questionsOf(new Random(seed ^ 0x85ebca6b, run), workload, this.#truth, from);
-    const modules = { oracleUrl: oracle.url, truth: this.#truth, totals };
+    const modules = { oracleUrl: oracle.url, sequencer, truth: this.#truth, totals };
     return new Watch(modules, { questions, now: { head, stack: [] } });
   }
 }
 
 async function all(rig: PreconfirmedRig, stage: Stage, channels: Channels): Promise<void> {
   using theatre = new Theatre(rig, stage, channels);
+  const { form } = rig;
+  const end = values.run === undefined ? runsOf(form) : first + 1;
   await theatre.warmUp();
   // A run by itself has the actions that it had among the others.
   for (let run = 0; run < first; run += 1)
-    for (let acts = scriptOf(seed, run).acts.length + 1; acts > 0; acts -= 1) await rig.workload.next(0);
+    for (let acts = scriptOf(seed, run, form).acts.length + 1; acts > 0; acts -= 1)
+      await rig.workload.next(0);
   let metrics = await Metrics.of(rig.ours);
-  let next = build(stage, first);
+  let next = build(stage, first, form);
   for (let run = first; run < end; run += 1) {
     const built = await next;
     // While this one is shown.
-    if (run + 1 < end) next = build(stage, run + 1);
+    if (run + 1 < end) next = build(stage, run + 1, form);
     // Told when its turn comes.
     next.catch(() => {});
     try {
       metrics = await theatre.play(run, built, metrics);
     } catch (error) {
       await next.catch(() => {});
-      fail(`--run ${run}, and it cannot go on`, built.script, [String((error as Error).stack)]);
+      fail(`--form ${form} --run ${run}, and it cannot go on`, built.script, [
+        String((error as Error).stack),
+      ]);
       throw error;
     }
   }
-  tally.show(metrics);
+  theatre.tally.show(metrics);
   // One run by itself may miss.
   if (values.run !== undefined) return;
-  for (const kind of tally.withoutEffect) fail(`${kind} never had its effect`, undefined, []);
+  for (const kind of theatre.tally.withoutEffect)
+    fail(`--form ${form}: ${kind} never had its effect`, undefined, []);
 }
 
-async function main(): Promise<void> {
-  const { stage, channels, ...started } = await startStagedRig({ seed, serve: limits });
+async function main(form: Form): Promise<void> {
+  const { stage, channels, ...started } = await startStagedRig({ seed, form, serve: limits });
   await using rig = started.rig;
   const began = performance.now();
   try {
@@ -183,15 +199,28 @@ async function main(): Promise<void> {
     fail('runs to its end', undefined, [`${(error as Error).stack}\n${said}`]);
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(0);
-  console.log(`seed ${seed}: ${passed + failed} runs with ${flashblocks} flashblocks in ${seconds} s`);
+  console.log(
+    `seed ${seed}, form ${form}: by now ${passed + failed} runs with ${flashblocks} flashblocks, ${seconds} s`,
+  );
 }
 
 console.log(`seed ${seed}`);
-await main();
+for (const form of chosen) await main(form);
 console.log(
   `  ${totals.batches} batches; ${totals.answers} different answers in ${totals.states} states held against op-geth; ` +
-    `${totals.stacked} batches of several pre-confirmed blocks, ${totals.without} of none, ${totals.unavailable} not available`,
+    `${totals.stacked} batches of several pre-confirmed blocks, ${totals.without} of none, ${totals.unavailable} not available; ` +
+    `${totals.received} states as received, on other than the block below ended with`,
 );
+const takenBackMs = totals.takenBackMs.toSorted((one, other) => one - other);
+const [median, most, worst] = [0.5, 0.95, 1].map(
+  (share) => takenBackMs[Math.ceil(share * takenBackMs.length) - 1] ?? 0,
+) as [number, number, number];
+console.log(
+  `  ${takenBackMs.length} sealed blocks took something back: half within ${median.toFixed(0)} ms, 95 % within ` +
+    `${most.toFixed(0)} ms, all within ${worst.toFixed(0)} ms`,
+);
+if (median > takeBackWithinMs)
+  fail(`what a sealed block takes back is there for ${median.toFixed(0)} ms`, undefined, []);
 if (totals.missed > 0) fail(`${totals.missed} spoilt answers would have been missed`, undefined, []);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -34,22 +34,27 @@ interface Past extends Linked {
 }
 
 const pastKept = 8;
+/** Above what any block here would have: the base fee does not depend on how much of the parent was received. */
+const steadyBaseFee = 1_000_000_000;
 
 /** Builds the acts of a run, ahead of what is shown of them: op-geth holds all partial blocks. */
 export class Stage {
   readonly #sequencer: OpSequencer;
   readonly #builder: FlashblockBuilder;
   readonly #workload: Workload;
+  readonly #common: Pick<BlockPlan, 'minBaseFee'>;
   readonly #past: Past[] = [];
   #tip: SequencedBlock;
   /** The last block as flashblocks showed it, if it ended otherwise. */
   #unsealed: SequencedBlock | undefined;
   #made = 0;
 
-  constructor(sequencer: OpSequencer, workload: Workload) {
+  /** With a steady base fee, a block can be built the same on less of its parent than there is. */
+  constructor(sequencer: OpSequencer, workload: Workload, isSteady = false) {
     this.#sequencer = sequencer;
     this.#builder = new FlashblockBuilder(sequencer);
     this.#workload = workload;
+    this.#common = isSteady ? { minBaseFee: steadyBaseFee } : {};
     this.#tip = sequencer.head;
   }
 
@@ -63,6 +68,7 @@ export class Stage {
     const { deposits, transactions } = await this.#workload.next(script.actions);
     this.#made += 1;
     const plan: BlockPlan = {
+      ...this.#common,
       deposits,
       parts: cutIntoParts(transactions, script.parts),
       prevRandao: this.#randao(),
@@ -71,7 +77,7 @@ export class Stage {
     };
     const attempts: (readonly BuiltFlashblock[])[] = [];
     // The builder goes on from its own block, before it hears that another one was sealed.
-    if (script.early && this.#unsealed !== undefined)
+    if (script.early && !script.onSealed && this.#unsealed !== undefined)
       attempts.push(await this.#attempt(this.#unsealed, { ...plan, parts: [[]] }, 0, 2));
     if (script.rebuildAfter !== undefined)
       attempts.push(await this.#attempt(parent, plan, 0, script.rebuildAfter));
@@ -130,14 +136,14 @@ export class Stage {
 
   async #orphan(parent: SequencedBlock): Promise<BuiltFlashblock | undefined> {
     const { block } = await this.#another(parent, { parts: [] }, []);
-    return (await this.#attempt(block, { parts: [] }, 0, 1))[0];
+    return (await this.#attempt(block, { ...this.#common, parts: [] }, 0, 1))[0];
   }
 
   /** A block like the planned one, with only these transactions and a randao of its own. */
   async #another(below: SequencedBlock, plan: BlockPlan, transactions: readonly Hex[]): Promise<Past> {
     const { parts: _parts, attempt: _attempt, ...rest } = plan;
     this.#made += 1;
-    const inputs = { ...rest, transactions, prevRandao: this.#randao() };
+    const inputs = { ...this.#common, ...rest, transactions, prevRandao: this.#randao() };
     const block = await this.#sequencer.insert(await this.#sequencer.build(below, inputs));
     return { block, parent: below.hash, below, plan: { ...rest, parts: [transactions] } };
   }

@@ -1,10 +1,11 @@
 import type { Fault } from '../../support/flashblocks/faults.ts';
+import type { Form } from '../../support/flashblocks/forms.ts';
 import { Random } from '../../support/random.ts';
 
 /** Everything that goes wrong here. */
 export const kinds = [
   ...(['lose', 'duplicate', 'swap', 'delay', 'garble', 'twist', 'contradict', 'oneFaulty'] as const),
-  ...(['rebuild', 'early', 'silence', 'cut', 'sealOther', 'reorganise'] as const),
+  ...(['rebuild', 'early', 'silence', 'cut', 'sealOther', 'reorganise', 'loseLast', 'otherParent'] as const),
 ] as const;
 
 export type Kind = (typeof kinds)[number];
@@ -13,6 +14,13 @@ export type Kind = (typeof kinds)[number];
 export const claims = ['gas_used', 'receipts_root', 'logs_bloom', 'block_hash', 'state_root'] as const;
 
 export type Claim = (typeof claims)[number];
+
+/** What a stream of a form can be false about: where hashes are left out, they are no claims. */
+const claimsOf: Readonly<Record<Form, readonly Claim[]>> = {
+  real: claims,
+  zeroRoot: claims,
+  allZero: ['gas_used', 'receipts_root', 'logs_bloom'],
+};
 
 export const streamCount = 2;
 
@@ -28,6 +36,10 @@ export interface ActScript {
   readonly actions: number;
   /** Index 0 comes before the end of the block below. */
   readonly early: boolean;
+  /** With `early`: after how many flashblocks the block below ends. */
+  readonly endBelowAfter: number;
+  /** With `early`: its parent is what the block below ends as, even if nobody knows of that yet. */
+  readonly onSealed: boolean;
   /** An index 0 on top of it stands on a block that nobody ever hears of. */
   readonly orphan: boolean;
   /** It begins again after so many flashblocks. */
@@ -59,24 +71,38 @@ export const silenceMs = 500;
 const shortDelay = { from: 5, to: 30 };
 const longDelay = { from: gapMs + 30, to: gapMs + 80 };
 
+const pairs = kinds.flatMap((one, at) => kinds.slice(at + 1).map((other) => [one, other]));
+/** Has no factor in common with the number of pairs: a few of them in a row are of every kind. */
+const pairStride = 37;
+
 /** Each kind by itself, then each pair. */
 const combinations: readonly (readonly Kind[])[] = [
   ...kinds.map((kind) => [kind]),
-  ...kinds.flatMap((one, at) => kinds.slice(at + 1).map((other) => [one, other])),
+  ...pairs.map((_, at) => pairs[(at * pairStride) % pairs.length] ?? []),
 ];
 
 /** What takes away no message for good. */
 const harmless: ReadonlySet<Kind> = new Set([
   ...(['duplicate', 'swap', 'delay', 'oneFaulty', 'rebuild', 'early', 'sealOther', 'reorganise'] as const),
+  'otherParent',
 ]);
 
-export function scriptOf(seed: number, run: number): RunScript {
+/** What shows only once the next block begins, before this one ends. */
+const needsNext: readonly Kind[] = ['loseLast', 'otherParent'];
+
+export function scriptOf(seed: number, run: number, form: Form = 'real'): RunScript {
   const random = new Random(seed ^ 0x5bd1e995, run);
   const chosen = combinations[run % combinations.length] ?? [];
   const together = chosen.length === 1 || random.chance(0.5);
   const shuffled = random.chance(0.5) ? chosen : chosen.toReversed();
-  const groups = together ? [shuffled] : shuffled.map((kind) => [kind]);
-  const acts = groups.map((group, at) => actOf(group, groups[at - 1] ?? [], random, chosen));
+  const apart = together ? [shuffled] : shuffled.map((kind) => [kind]);
+  const groups = apart.flatMap((group, at): (readonly Kind[])[] => {
+    const next = apart[at + 1] ?? [];
+    return group.some((kind) => needsNext.includes(kind)) && !next.includes('early')
+      ? [group, ['early']]
+      : [group];
+  });
+  const acts = groups.map((group, at) => actOf(group, groups[at - 1] ?? [], random, { ofRun: chosen, form }));
   return { kinds: chosen, acts };
 }
 
@@ -89,7 +115,7 @@ function actOf(
   chosen: readonly Kind[],
   before: readonly Kind[],
   random: Random,
-  ofRun: readonly Kind[] = [],
+  { ofRun = [], form = 'real' }: { readonly ofRun?: readonly Kind[]; readonly form?: Form } = {},
 ): ActScript {
   const parts = random.between(2, 4);
   const has = (kind: Kind): boolean => chosen.includes(kind);
@@ -103,7 +129,7 @@ function actOf(
   // First: the others befall only some of the messages.
   if (has('duplicate')) for (let index = 0; index <= parts; index += 1) onAll(index, 'duplicate');
   if (has('oneFaulty')) spoilOne(random, parts, random.pick(faults));
-  if (has('contradict')) random.pick(faults).set(random.between(0, parts), twist(random));
+  if (has('contradict')) random.pick(faults).set(random.between(0, parts), twist(random, form));
   if (has('swap')) onAll(somewhere(), 'swap');
   if (has('delay')) {
     const { from, to } = isLong ? longDelay : shortDelay;
@@ -111,7 +137,8 @@ function actOf(
   }
   if (has('garble')) onAll(somewhere(), 'garble');
   if (has('lose')) onAll(somewhere(), 'lose');
-  if (has('twist')) onAll(random.between(0, parts), twist(random));
+  if (has('twist')) onAll(random.between(0, parts), twist(random, form));
+  if (has('loseLast')) onAll(parts, 'lose');
   const streams = random.pick([[0], [1], [0, 1]]);
   const depth = random.between(1, 2);
   const length = random.between(Math.max(1, depth - 1), depth + 1);
@@ -120,13 +147,15 @@ function actOf(
     parts,
     actions: random.between(3, 9),
     early: has('early'),
+    endBelowAfter: before.some((kind) => needsNext.includes(kind)) ? random.between(1, parts) : 1,
+    onSealed: before.includes('otherParent'),
     // A chain that gets shorter leaves it above all that follows, where it counts as news.
     orphan: has('early') && !ofRun.includes('reorganise') && random.chance(0.3),
     ...(has('rebuild') ? { rebuildAfter: random.between(1, parts) } : {}),
     faults,
     ...(has('cut') ? { cut: { after: somewhere(), streams } } : {}),
     ...(has('silence') ? { silentAfter: random.between(0, parts) } : {}),
-    end: has('reorganise') ? { depth, length } : has('sealOther') ? 'other' : 'sealed',
+    end: has('reorganise') ? { depth, length } : has('sealOther') || has('otherParent') ? 'other' : 'sealed',
     waits: random.chance(0.5),
     whole: isWhole(chosen, before) && !(has('delay') && isLong),
   };
@@ -143,8 +172,8 @@ function isWhole(chosen: readonly Kind[], before: readonly Kind[]): boolean {
   return chosen.every((kind) => harmless.has(kind));
 }
 
-function twist(random: Random): MessageFault {
-  return { twist: random.pick(claims) };
+function twist(random: Random, form: Form): MessageFault {
+  return { twist: random.pick(claimsOf[form]) };
 }
 
 /** The other stream has all that this one gets wrong. */

@@ -24,6 +24,6 @@ export async function startStagedRig(options: Omit<RigOptions, 'streams' | 'tip'
     return stage.tip;
   };
   const rig = await PreconfirmedRig.start({ ...options, streams, tip });
-  stage = new Stage(rig.sequencer, rig.workload);
+  stage = new Stage(rig.sequencer, rig.workload, rig.form !== 'real');
   return { rig, stage, channels };
 }

@@ -13,6 +13,14 @@ interface Shown {
   readonly parent: Hex;
   /** Counts attempts at blocks, over the whole test. */
   readonly attempt: number;
+  readonly built: BuiltFlashblock;
+}
+
+/** A flashblock that may stand on less, or on other contents, than its block below ends with. */
+export interface AsReceived {
+  /** What was received of the block below. */
+  readonly below: SequencedBlock;
+  readonly built: BuiltFlashblock;
 }
 
 /** A state that an answer may be of. */
@@ -20,6 +28,8 @@ export interface Candidate {
   readonly moment: Moment;
   /** Of the newest pre-confirmed block. */
   readonly attempt: number | undefined;
+  /** Set where the newest of the stack has to be built first, as the chain was received; its hash is another then. */
+  readonly received?: AsReceived;
 }
 
 /** Names are of this form, and `none` is another. */
@@ -32,6 +42,12 @@ export class Truth {
   readonly #confirmed = new Map<Hex, Linked>();
   readonly #byName = new Map<string, readonly Shown[]>();
   readonly #byHash = new Map<Hex, Shown>();
+  readonly #isHashless: boolean;
+
+  /** Without hashes, a block begins on whatever was received of the one below. */
+  constructor(isHashless = false) {
+    this.#isHashless = isHashless;
+  }
 
   /** From now on this block may be the head. */
   confirm(linked: Linked): void {
@@ -40,11 +56,12 @@ export class Truth {
   }
 
   /** From now on our node may show this flashblock. */
-  show({ message, payload }: BuiltFlashblock, attempt: number): void {
+  show(built: BuiltFlashblock, attempt: number): void {
+    const { message, payload } = built;
     const { blockHash: hash, parentHash: parent } = payload;
     const { index } = message;
     const number = Number(payload.blockNumber);
-    const shown = { number, index, hash, parent, attempt };
+    const shown = { number, index, hash, parent, attempt, built };
     const name = `${number};${index}`;
     this.#byName.set(name, [...(this.#byName.get(name) ?? []), shown]);
     this.#byHash.set(hash, shown);
@@ -61,10 +78,14 @@ export class Truth {
     if (pending === 'none') return [{ moment: { head, stack: [] }, attempt: undefined }];
     const number = Number(named.exec(pending)?.[1]);
     if (!(number > head.number)) return 'pending is older than latest';
-    const found = (this.#byName.get(pending) ?? []).flatMap((shown): readonly Candidate[] => {
+    const all = this.#byName.get(pending) ?? [];
+    const exact = all.flatMap((shown): readonly Candidate[] => {
       const stack = this.#stack(shown, head);
       return stack === undefined ? [] : [{ moment: { head, stack }, attempt: shown.attempt }];
     });
+    const found = this.#isHashless
+      ? [...exact, ...all.flatMap((shown) => this.#received(shown, head))]
+      : exact;
     return found.length > 0 ? found : 'no such flashblock was ever there on this head';
   }
 
@@ -77,6 +98,21 @@ export class Truth {
     }
     if (hashes.length !== head.number - from + 1) throw new Error(`block ${from} is forgotten`);
     return hashes;
+  }
+
+  /** A flashblock on each flashblock of the block below that is not its parent. */
+  #received(shown: Shown, head: SequencedBlock): readonly Candidate[] {
+    const { number, attempt, built } = shown;
+    const below = [...this.#byHash.values()].filter(
+      (other) => other.number === number - 1 && other.hash !== shown.parent,
+    );
+    return below.flatMap((other): readonly Candidate[] => {
+      const stack = this.#stack(other, head);
+      if (stack === undefined) return [];
+      const timestamp = Number(other.built.payload.timestamp);
+      const received = { below: { hash: other.hash, number: other.number, timestamp }, built };
+      return [{ moment: { head, stack: [...stack, shown] }, attempt, received }];
+    });
   }
 
   /** From the block above the head on; undefined when it does not stand on it. */

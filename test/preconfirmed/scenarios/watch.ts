@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Hex } from 'viem';
 import { agree, spoil } from '../../differential/compare.ts';
+import type { OpSequencer, SequencedBlock } from '../../support/servers/op-sequencer.ts';
 import type { Answer } from '../../support/servers/rpc-client.ts';
 import { askOracle } from '../comparison.ts';
 import type { Question } from '../questions.ts';
 import type { Moment } from '../rig.ts';
 import { type Asker, answersIn, bodyOf, type QuestionsAt, type Said } from './asking.ts';
-import type { Candidate, Truth } from './truth.ts';
+import type { AsReceived, Candidate, Truth } from './truth.ts';
 
 export interface WatchTotals {
   batches: number;
@@ -17,8 +19,19 @@ export interface WatchTotals {
   without: number;
   /** Honest errors while blocks are taken back: there is no answer then, and none is made up (B2). */
   unavailable: number;
+  /** Of the states, those on less or other than the block below ended with. */
+  received: number;
   /** Spoilt answers that would have gone unnoticed. */
   missed: number;
+  /** From a sealed block at the upstream to the first answer without what it takes back. */
+  readonly takenBackMs: number[];
+}
+
+export function noTotals(): WatchTotals {
+  return {
+    ...{ batches: 0, answers: 0, states: 0, stacked: 0, without: 0, unavailable: 0, received: 0, missed: 0 },
+    takenBackMs: [],
+  };
 }
 
 /** What a watch has to know of its run. */
@@ -29,6 +42,7 @@ export interface Watched {
 }
 
 interface Sample extends Said {
+  readonly at: number;
   /** The newest pre-confirmed block that it must show. */
   readonly expected: string | undefined;
 }
@@ -49,15 +63,24 @@ export class Watch {
   readonly #body: string;
   readonly #samples: Sample[] = [];
   readonly #truths = new Map<string, Promise<readonly Answer[]>>();
+  readonly #variants = new Map<string, Promise<Hex | undefined>>();
   readonly #judged = new Map<string, Promise<Judged>>();
+  readonly #takenBack: { readonly block: SequencedBlock; readonly at: number }[] = [];
+  readonly #sequencer: Pick<OpSequencer, 'build' | 'insert'>;
   #polling: readonly Promise<void>[] = [];
   #over = false;
 
   constructor(
-    modules: { readonly oracleUrl: string; readonly truth: Truth; readonly totals: WatchTotals },
+    modules: {
+      readonly oracleUrl: string;
+      readonly sequencer: Pick<OpSequencer, 'build' | 'insert'>;
+      readonly truth: Truth;
+      readonly totals: WatchTotals;
+    },
     run: Watched,
   ) {
     this.#oracleUrl = modules.oracleUrl;
+    this.#sequencer = modules.sequencer;
     this.#truth = modules.truth;
     this.#totals = modules.totals;
     this.#questions = run.questions;
@@ -78,6 +101,11 @@ export class Watch {
     await this.#sample(asker, point, hash);
   }
 
+  /** To be told when a block has become canonical at the upstream that is not as it was pre-confirmed. */
+  tookBack(block: SequencedBlock): void {
+    this.#takenBack.push({ block, at: performance.now() });
+  }
+
   async stop(): Promise<void> {
     this.#over = true;
     await Promise.all(this.#polling);
@@ -86,6 +114,7 @@ export class Watch {
   /** What was wrong. */
   async problems(): Promise<readonly string[]> {
     const problems = new Set<string>();
+    this.#countTakenBack();
     const last = new Map<unknown, Map<number, { readonly attempt: number; readonly index: number }>>();
     for (const sample of this.#samples) {
       const judged = await this.#judge(sample);
@@ -118,8 +147,17 @@ export class Watch {
 
   async #sample(asker: Asker, atLeast?: string, expected?: string): Promise<void> {
     const said = await asker.ask(this.#body, atLeast);
-    this.#samples.push({ ...said, expected });
+    this.#samples.push({ ...said, expected, at: performance.now() });
     this.#totals.batches += 1;
+  }
+
+  #countTakenBack(): void {
+    for (const { block, at } of this.#takenBack) {
+      const isFree = ({ named }: Sample): boolean =>
+        named.head.endsWith(block.hash) || !(Number.parseInt(named.pending, 10) >= block.number);
+      const first = this.#samples.find((sample) => sample.at >= at && isFree(sample));
+      if (first !== undefined) this.#totals.takenBackMs.push(first.at - at);
+    }
   }
 
   /** Equal answers are held against the truth once. */
@@ -136,7 +174,10 @@ export class Watch {
     if (typeof candidates === 'string') return { problem: `${names}: ${candidates}\n${body.slice(0, 600)}` };
     const answers = answersIn(body);
     const wrong: string[] = [];
-    for (const candidate of candidates) {
+    for (const named of candidates) {
+      const candidate = await this.#built(named);
+      // op-geth would not build it: some of it is not valid on what was received.
+      if (candidate === undefined) continue;
       const questions = this.#questions(candidate.moment);
       const expected = await this.#expected(candidate, questions);
       let unavailable = false;
@@ -149,6 +190,7 @@ export class Watch {
       if (at < 0) {
         this.#totals.answers += answers.length;
         this.#totals.states += 1;
+        this.#totals.received += candidate.received === undefined ? 0 : 1;
         this.#totals.missed += expected.filter((answer) => agree(answer, spoil(answer))).length;
         return { candidate, unavailable };
       }
@@ -157,15 +199,49 @@ export class Watch {
         `${names}: ${JSON.stringify(questions[at]?.ours)}\n    op-geth ${theirs}\n    ours    ${ours}`,
       );
     }
+    if (wrong.length === 0) return { problem: `${names}: op-geth cannot build such a block` };
     return { problem: wrong.join('\n    or, of another attempt: ') };
   }
 
   #expected(candidate: Candidate, questions: readonly Question[]): Promise<readonly Answer[]> {
     const { head, stack } = candidate.moment;
     const key = `${head.hash} ${stack.at(-1)?.hash}`;
-    const asked = this.#truths.get(key) ?? askOracle(this.#oracleUrl, questions);
+    const asked = this.#truths.get(key) ?? this.#ask(candidate, questions);
     this.#truths.set(key, asked);
     return asked;
+  }
+
+  /** As received, the parent's hash is what the flashblock says (BLOCKHASH, EIP-2935), not that of what was received. */
+  async #ask({ received }: Candidate, questions: readonly Question[]): Promise<readonly Answer[]> {
+    const answers = await askOracle(this.#oracleUrl, questions);
+    if (received === undefined) return answers;
+    const [found, said] = [received.below.hash, received.built.payload.parentHash];
+    return JSON.parse(JSON.stringify(answers).replaceAll(found.slice(2), said.slice(2))) as readonly Answer[];
+  }
+
+  /** A state that op-geth has; nothing where it cannot be. */
+  async #built(candidate: Candidate): Promise<Candidate | undefined> {
+    const { received, moment } = candidate;
+    if (received === undefined) return candidate;
+    const key = `${received.below.hash} ${received.built.payload.blockHash}`;
+    const building = this.#variants.get(key) ?? this.#build(received);
+    this.#variants.set(key, building);
+    const hash = await building;
+    const newest = moment.stack.at(-1);
+    if (hash === undefined || newest === undefined) return undefined;
+    const stack = [...moment.stack.slice(0, -1), { ...newest, hash }];
+    return { ...candidate, moment: { ...moment, stack } };
+  }
+
+  async #build({ below, built }: AsReceived): Promise<Hex | undefined> {
+    try {
+      const payload = await this.#sequencer.build(below, built.inputs);
+      await this.#sequencer.insert(payload);
+      return payload.blockHash;
+    } catch {
+      // Whoever shows it all the same has nothing to be held against, which is a problem of its own.
+      return undefined;
+    }
   }
 }
 
