@@ -121,6 +121,11 @@ export declare class NativeChain {
    */
   blockFromJson(text: string): Buffer;
   /**
+   * The bytes of each transaction of a JSON list. One that does not hash to the hash it has there is refused with
+   * `invalid-block: transactions`.
+   */
+  transactionsFromJson(text: string): Buffer[];
+  /**
    * What `execute` gives for a block (RLP), but with an empty diff, from the JSON of `eth_getBlockReceipts`. Receipts
    * that are not the block's are refused with `invalid-block: receipts`.
    */

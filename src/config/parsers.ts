@@ -107,6 +107,14 @@ export function urls(text: string): readonly string[] {
   });
 }
 
+/** The same for sources of flashblocks: what a WebSocket sends may be said before its URL. */
+export function sourceUrls(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    urls(part.replace(/^(?:raw|rpc)\+(?=wss?:)/, ''));
+    return part;
+  });
+}
+
 /** Accepts host names without ports, separated by commas; gives them in lower case. */
 export function hostNames(text: string): readonly string[] {
   return text.split(',').map((part) => {

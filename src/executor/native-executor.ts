@@ -253,6 +253,11 @@ export class NativeExecutor implements Executor {
     return this.#chain.preconfirmedVersion() ?? undefined;
   }
 
+  /** Bytes of transactions from their JSON, each checked by its hash; throws `InvalidBlockError`. */
+  transactionsFromJson(transactions: readonly object[]): readonly Uint8Array[] {
+    return asInvalidBlock(() => this.#chain.transactionsFromJson(JSON.stringify(transactions)));
+  }
+
   /** The RLP of a block that came as JSON; throws `InvalidBlockError` when its parts do not fit its hash. */
   blockFromJson(block: object): Uint8Array {
     return asInvalidBlock(() => this.#chain.blockFromJson(JSON.stringify(block)));

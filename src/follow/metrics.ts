@@ -1,5 +1,4 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import { Accuracy } from '../preconfirm/metrics.ts';
 import type { Observe } from '../source/pool/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { countersIn } from '../telemetry/metrics.ts';
@@ -133,11 +132,9 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   });
-  const accuracy = new Accuracy(registry);
   return (event) => {
     switch (event.kind) {
       case 'sealed':
-        accuracy.count(event.kept, event.preconfirmed, event.transactions);
         return event.kept < event.preconfirmed
           ? logger.warn(event, 'a sealed block is not as it was pre-confirmed')
           : logger.debug(event, 'a pre-confirmed block is sealed');

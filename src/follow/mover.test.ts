@@ -63,7 +63,7 @@ it('takes back what stood on other contents of a new head before anybody can see
     return modules.publish(item);
   };
   const executor = { ...(modules.executor as object), takeLostPreconfirmed } as never;
-  const options = { undoWindow: 20, hotWindow: 20, catchUpBlocks: 4, verifyState: false };
+  const options = { undoWindow: { blocks: 20, ms: 0 }, hotWindow: 20, catchUpBlocks: 4, verifyState: false };
   const mover = new ChainMover(options, { ...modules, executor, publish, prove: async () => [] });
   while (!(await mover.moveTowards(targetOf(tip, 'follow'), signal)));
   expect(world.published).toMatchObject([

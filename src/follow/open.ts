@@ -101,9 +101,14 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const observe: ObserveFollowing = (event) => {
       telemetry.observeFollowing(event);
       proof.observe(event);
-      if (event.kind !== 'moved') return;
-      preconfirming?.setHead(event.head);
-      guard.moved(event.head);
+      if (event.kind === 'moved') {
+        preconfirming?.setHead(event.head);
+        guard.moved(event.head);
+      }
+      if (event.kind === 'sealed') {
+        const { kept, preconfirmed, transactions } = event;
+        preconfirming?.count(event.block.number, { kept, preconfirmed, sealed: transactions });
+      }
     };
     const { publish } = modules;
     const blocks = new BlockReader({ source, executor, unknownForm });

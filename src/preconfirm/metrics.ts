@@ -19,6 +19,17 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
   ]);
   const repairs = counter('flashblock_gaps_repaired_total', 'Holes that another stream filled.', ['stream']);
   const contradictions = counter('flashblock_contradictions_total', 'Times that two contents had one name.');
+  const standby = counter(
+    'flashblock_standby_total',
+    'Messages that were not needed: another source feeds.',
+    ['stream'],
+  );
+  const unverified = new Gauge({
+    name: 'chain_query_flashblock_source_unverified',
+    help: '1 for a source whose blocks come without roots to compare their results with.',
+    labelNames: ['source'],
+    registers: [registry],
+  });
   const lag = new Histogram({
     name: 'chain_query_flashblock_stream_lag_seconds',
     help: 'How long after the first stream another one brought the same.',
@@ -30,7 +41,7 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
     switch (event.kind) {
       case 'message':
         messages.inc({ stream: event.stream });
-        return bytes.inc({ stream: event.stream }, event.bytes);
+        return bytes.inc({ stream: event.stream }, event.bytes ?? 0);
       case 'undecodable':
         undecodable.inc({ stream: event.stream, code: event.code });
         return logger.debug(event, 'a message is no flashblock');
@@ -43,6 +54,14 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
       case 'contradiction':
         contradictions.inc();
         return logger.error(event, 'streams contradict each other');
+      case 'standby':
+        return standby.inc({ stream: event.stream });
+      case 'unverified':
+        unverified.set({ source: event.stream }, 1);
+        return logger.warn(
+          event,
+          'a source of flashblocks has no roots: what it tells is executed, not verified',
+        );
       case 'stream':
         return event.state === 'connected'
           ? logger.info(event, 'a stream of flashblocks is live')
@@ -91,40 +110,61 @@ export function preconfirmingObserver(registry: Registry, logger: Logger): Obser
   };
 }
 
-/** How sealed blocks compared with what had been pre-confirmed of them. */
+/** Blocks of which it is known who told of them; no more are ever pre-confirmed at once. */
+const SOURCES_KEPT = 64;
+
+/** How sealed blocks compared with what had been pre-confirmed of them, by who told of it. */
 export class Accuracy {
   readonly #blocks: Counter;
   readonly #transactions: Counter;
   readonly #accuracy: Gauge;
-  #kept = 0;
-  #all = 0;
+  readonly #totals = new Map<string, { readonly kept: number; readonly all: number }>();
+  /** Who told of the newest flashblock of a block, by its number. */
+  readonly #sources = new Map<number, string>();
 
   constructor(registry: Registry) {
     const counter = countersIn(registry);
     this.#blocks = counter('preconfirmed_blocks_total', 'Sealed blocks that had been pre-confirmed.', [
       'result',
+      'source',
     ]);
     this.#transactions = counter(
       'preconfirmed_transactions_total',
       'Pre-confirmed transactions whose block was sealed, by whether all up to them stayed as they were.',
-      ['result'],
+      ['result', 'source'],
     );
     this.#accuracy = new Gauge({
       name: 'chain_query_preconfirmation_accuracy',
       help: 'Share of pre-confirmed transactions that were sealed as they had been pre-confirmed, since the start.',
+      labelNames: ['source'],
       registers: [registry],
     });
-    this.#accuracy.set(1);
   }
 
-  /** `kept` of `preconfirmed` transactions are sealed as they were; the block has `sealed` in all. */
-  count(kept: number, preconfirmed: number, sealed: number): void {
-    const result = kept < preconfirmed ? 'different' : sealed > preconfirmed ? 'longer' : 'equal';
-    this.#blocks.inc({ result });
-    this.#transactions.inc({ result: 'kept' }, kept);
-    this.#transactions.inc({ result: 'changed' }, preconfirmed - kept);
-    this.#kept += kept;
-    this.#all += preconfirmed;
-    if (this.#all > 0) this.#accuracy.set(this.#kept / this.#all);
+  /** Takes note of who told of the newest flashblock of a block. */
+  told(number: number, source: string): void {
+    this.#sources.delete(number);
+    this.#sources.set(number, source);
+    const oldest = this.#sources.keys().next().value;
+    if (this.#sources.size > SOURCES_KEPT && oldest !== undefined) this.#sources.delete(oldest);
   }
+
+  /** `kept` of `preconfirmed` transactions of a block are sealed as they were; it has `sealed` in all. */
+  count(number: number, { kept, preconfirmed, sealed }: SealedCounts): void {
+    const source = this.#sources.get(number) ?? 'unknown';
+    const result = kept < preconfirmed ? 'different' : sealed > preconfirmed ? 'longer' : 'equal';
+    this.#blocks.inc({ result, source });
+    this.#transactions.inc({ result: 'kept', source }, kept);
+    this.#transactions.inc({ result: 'changed', source }, preconfirmed - kept);
+    const before = this.#totals.get(source) ?? { kept: 0, all: 0 };
+    const total = { kept: before.kept + kept, all: before.all + preconfirmed };
+    this.#totals.set(source, total);
+    this.#accuracy.set({ source }, total.all === 0 ? 1 : total.kept / total.all);
+  }
+}
+
+interface SealedCounts {
+  readonly kept: number;
+  readonly preconfirmed: number;
+  readonly sealed: number;
 }

@@ -1,9 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { CommandOptions } from '../config/table.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
 import { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from '../source/flashblocks/options.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { preconfirmingObserver, streamObserver } from './metrics.ts';
+import { Accuracy, preconfirmingObserver, streamObserver } from './metrics.ts';
 import { Preconfirming, type PreconfirmingModules } from './preconfirming.ts';
 
 type ServeOptions = CommandOptions<'serve'>;
@@ -12,6 +13,7 @@ type ServeOptions = CommandOptions<'serve'>;
 export function openPreconfirming(
   options: ServeOptions,
   modules: Pick<PreconfirmingModules, 'executor' | 'state' | 'publish'> & {
+    readonly executor: Pick<NativeExecutor, 'transactionsFromJson'>;
     readonly registry: Registry;
     readonly logger: Logger;
   },
@@ -20,14 +22,17 @@ export function openPreconfirming(
   const { registry, logger } = modules;
   const source = new FlashblockSource(options.flashblocks, flashblockOptions(options), {
     observe: streamObserver(registry, logger),
+    encode: (transactions) => modules.executor.transactionsFromJson(transactions),
   });
-  return new Preconfirming(options, { ...modules, source, observe: preconfirmingObserver(registry, logger) });
+  const observe = preconfirmingObserver(registry, logger);
+  return new Preconfirming(options, { ...modules, source, observe, accuracy: new Accuracy(registry) });
 }
 
 function flashblockOptions(options: ServeOptions): FlashblockOptions {
-  const { stream, sequence } = DEFAULT_FLASHBLOCK_OPTIONS;
+  const { stream, poll, sequence } = DEFAULT_FLASHBLOCK_OPTIONS;
   return {
     stream: { ...stream, silenceMs: options.flashblockSilenceMs },
+    poll: { ...poll, intervalMs: options.flashblockPollMs },
     sequence: {
       ...sequence,
       gapMs: options.flashblockGapMs,

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import { expect, it, vi } from 'vitest';
 import { nativeError } from '../../test/support/native-error.ts';
 import { hashOf, makeFlashblock } from '../../test/support/source/flashblocks.ts';
@@ -9,6 +10,7 @@ import type { FeedItem } from '../feed/interface.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { FlashblockEvent } from '../source/flashblocks/events.ts';
 import type { PreconfirmingEvent } from './events.ts';
+import { Accuracy } from './metrics.ts';
 import { Preconfirming } from './preconfirming.ts';
 
 const executed: ExecutedFlashblock = {
@@ -41,12 +43,14 @@ async function run(
   execute: Execute,
   { load, standing = [], sealedOtherwise }: World = {},
 ) {
+  const registry = new Registry();
   const published: FeedItem[] = [];
   const observed: PreconfirmingEvent[] = [];
   const refused: string[] = [];
   const setHead = vi.fn<(head: BlockRef, lost?: readonly string[]) => void>();
   const dropPreconfirmed = vi.fn<() => number>(() => 3);
   const accept = vi.fn<() => void>();
+  const accuracy = new Accuracy(registry);
   const preconfirming: Preconfirming = new Preconfirming(
     { preconfirmedTimeoutMs: 20 },
     {
@@ -71,12 +75,13 @@ async function run(
         published.push(item);
       },
       observe: (event) => observed.push(event),
+      accuracy,
     },
   );
   const done = preconfirming.run(new AbortController().signal);
   await done.catch(() => {});
   return {
-    setHead,
+    ...{ setHead, preconfirming, registry },
     published,
     observed,
     refused,
@@ -133,6 +138,21 @@ it('gives up a flashblock whose state cannot be had in time, and never runs it l
   expect(runs).toBe(1);
   expect(result.refused).toHaveLength(1);
   expect(result.observed).toMatchObject([{ kind: 'refused', error: expect.any(StateUnavailableError) }]);
+});
+
+it('measures each source by what it told last of a block', async () => {
+  const told = (number: number, stream: string): FlashblockEvent => ({ ...next(number, 0), stream }) as never;
+  const { preconfirming, registry } = await run([told(2, 'one'), told(3, 'other')], async () => executed);
+  preconfirming.count(2, { kept: 3, preconfirmed: 3, sealed: 3 });
+  preconfirming.count(3, { kept: 1, preconfirmed: 4, sealed: 4 });
+  preconfirming.count(9, { kept: 1, preconfirmed: 1, sealed: 1 });
+  const metrics = await registry.metrics();
+  const accuracies = metrics.match(/^chain_query_preconfirmation_accuracy.*$/gm);
+  expect(accuracies).toEqual([
+    'chain_query_preconfirmation_accuracy{source="one"} 1',
+    'chain_query_preconfirmation_accuracy{source="other"} 0.25',
+    'chain_query_preconfirmation_accuracy{source="unknown"} 1',
+  ]);
 });
 
 it('takes back what is dropped, and says what is left', async () => {

@@ -6,9 +6,10 @@ import type { PublishToFeed } from '../feed/interface.ts';
 import { BlockReads, type PinnedState } from '../follow/state/pinned-state.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
-import type { Flashblock } from '../source/flashblocks/flashblock.ts';
+import type { FlashblockEvent } from '../source/flashblocks/events.ts';
 import type { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
 import type { ObservePreconfirming } from './events.ts';
+import type { Accuracy } from './metrics.ts';
 
 export interface PreconfirmingOptions {
   /** For executing one flashblock, with the loading of state. */
@@ -24,10 +25,12 @@ export interface PreconfirmingModules {
   readonly state: Pick<PinnedState, 'loadFor' | 'accept'>;
   readonly publish: PublishToFeed;
   readonly observe: ObservePreconfirming;
+  readonly accuracy: Accuracy;
 }
 
 /** The number of the block that each payload is of. */
 type BlocksByPayload = Map<Hex, number>;
+type Told = Extract<FlashblockEvent, { readonly kind: 'flashblock' }>;
 
 /**
  * Executes flashblocks as they come, each on the one before it, and tells everybody who serves the chain. One that is
@@ -72,13 +75,18 @@ export class Preconfirming {
     );
   }
 
+  /** Compares what was told of a block with what it was sealed as. */
+  count(number: number, counts: Parameters<Accuracy['count']>[1]): void {
+    this.#modules.accuracy.count(number, counts);
+  }
+
   /** Listens until the signal. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, executor, publish, observe } = this.#modules;
     for await (const event of source.events(signal)) {
       switch (event.kind) {
         case 'flashblock':
-          if (!this.#skipped.has(event.flashblock.payloadId)) await this.#execute(event.flashblock, signal);
+          if (!this.#skipped.has(event.flashblock.payloadId)) await this.#execute(event, signal);
           break;
         case 'dropped': {
           const version = executor.dropPreconfirmed(event.from);
@@ -105,8 +113,8 @@ export class Preconfirming {
     );
   }
 
-  async #execute(flashblock: Flashblock, signal: AbortSignal): Promise<void> {
-    const { executor, state, publish, observe } = this.#modules;
+  async #execute({ flashblock, stream }: Told, signal: AbortSignal): Promise<void> {
+    const { executor, state, publish, observe, accuracy } = this.#modules;
     const { payloadId, blockNumber, index } = flashblock;
     const started = performance.now();
     const reads = new BlockReads(undefined);
@@ -130,6 +138,7 @@ export class Preconfirming {
           reason: 'sealedOtherwise',
           version: undefined,
         });
+      accuracy.told(blockNumber, stream);
       void publish({ kind: 'preconfirmed', payloadId, ...executed });
       this.#executedAt = performance.now();
       observe({

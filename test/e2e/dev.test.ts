@@ -117,7 +117,7 @@ describe.each(['anvil', 'op-geth'] as const)('dev on %s', (client) => {
     }
     const metrics = await (await fetch(`${dev.admin}/metrics`)).text();
     expect(metrics).toMatch(/^chain_query_flashblocks_refused_total 0$/m);
-    expect(metrics).toMatch(/^chain_query_preconfirmation_accuracy 1$/m);
+    expect(metrics).toMatch(/^chain_query_preconfirmation_accuracy\{source=".*"\} 1$/m);
   });
 
   it('leaves nothing behind when it is stopped', async () => {

@@ -100,7 +100,7 @@ export class FlashblockRig implements AsyncDisposable {
         stream: { ...defaults.stream, silenceMs: 20_000, ...stream },
         sequence: { ...defaults.sequence, ...sequence },
       },
-      { observe: (event) => this.observed.push(event) },
+      { encode: () => [], observe: (event) => this.observed.push(event) },
     );
     this.producer = new FlashblockProducer(
       chain.sequencer,

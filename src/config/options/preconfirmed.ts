@@ -1,4 +1,4 @@
-import { count, urls } from '../parsers.ts';
+import { count, sourceUrls } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
@@ -11,10 +11,10 @@ export const PRECONFIRMED_OPTIONS = {
     group: 'Pre-confirmations',
     commands: SERVE_AND_DOCTOR,
     value: 'URL',
-    parse: urls,
+    parse: sourceUrls,
     isSecret: true,
     repeatable: true,
-    doc: 'Stream of flashblocks of the chain that is followed (WebSocket). Several are used together.',
+    doc: 'Where flashblocks of the chain that is followed come from: a WebSocket that sends them or has newFlashblocks, or an http URL whose pending block is polled. `raw+` or `rpc+` before ws says which. Several are used together.',
   },
   preconfirmedBlocks: {
     group: 'Pre-confirmations',
@@ -55,6 +55,14 @@ export const PRECONFIRMED_OPTIONS = {
     parse: count(MILLISECONDS),
     default: '1000',
     doc: 'Time without a flashblock after which pre-confirmed state is dropped, and a stream is connected to again.',
+  },
+  flashblockPollMs: {
+    group: 'Pre-confirmations',
+    commands: SERVE_AND_DOCTOR,
+    value: 'MS',
+    parse: count({ min: 100, max: 60_000 }),
+    default: '200',
+    doc: 'How often the pending block of an http URL is asked for.',
   },
   flashblockQueue: {
     group: 'Pre-confirmations',

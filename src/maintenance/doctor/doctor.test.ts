@@ -13,6 +13,7 @@ import {
   type SeenCall,
   startFakeServer,
 } from '../../../test/support/source/upstreams.ts';
+import { wholeBlock } from '../../../test/support/source/whole-blocks.ts';
 import { loadOptions } from '../../config/load.ts';
 import { GENESIS_META } from '../../follow/rules/genesis.ts';
 import { openLmdbStore } from '../../store/lmdb/index.ts';
@@ -264,12 +265,12 @@ describe('doctor on streams of flashblocks', () => {
     const found = await findings(['--flashblocks', fake.ws]);
     expect(found.get('stream')).toMatchObject({
       level: 'ok',
-      detail: expect.stringMatching(/^6 flashblocks, .* block 7$/),
+      detail: expect.stringMatching(/^a raw stream: 6 flashblocks, .* block 7$/),
     });
     expect(found.get('messages')).toMatchObject({ level: 'warn' });
   });
 
-  it('says when nothing comes, and when it is no stream', async () => {
+  it('says when nothing comes', async () => {
     const fake = await startFakeServer({});
     onTestFinished(() => fake.stop());
     const silent = await findings(['--flashblocks', fake.ws, '--flashblock-silence-ms', '50']);
@@ -277,7 +278,26 @@ describe('doctor on streams of flashblocks', () => {
       level: 'fail',
       detail: expect.stringMatching('no flashblock for 50 ms'),
     });
-    const wrong = await findings(['--flashblocks', 'http://127.0.0.1:1']);
-    expect(wrong.get('stream')).toMatchObject({ level: 'fail', detail: 'not a WebSocket' });
+  });
+
+  it('says what an http URL has as its pending block, and what it lacks', async () => {
+    const block = (at: number) => wholeBlock(7, [...'abcdef'].slice(0, at + 1), { receiptsRoot: null });
+    const fake = await startFakeServer({
+      http: (_, at) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: block(at) }) }),
+    });
+    onTestFinished(() => fake.stop());
+    const found = await findings(['--flashblocks', fake.http, '--flashblock-poll-ms', '100']);
+    expect(found.get('stream')).toMatchObject({
+      level: 'ok',
+      detail: expect.stringMatching(/^whole blocks by polling pending: \d flashblocks, .* block 7$/),
+    });
+    expect(found.get('roots')).toMatchObject({ level: 'warn' });
+    const none = await startFakeServer({ http: () => ({ body: '{"jsonrpc":"2.0","id":1,"result":null}' }) });
+    onTestFinished(() => none.stop());
+    const without = await findings(['--flashblocks', none.http, '--flashblock-silence-ms', '100']);
+    expect(without.get('stream')).toMatchObject({
+      level: 'fail',
+      detail: expect.stringContaining('a pending block that cannot be used'),
+    });
   });
 });

@@ -1,10 +1,12 @@
 import type { CommandOptions } from '../../config/table.ts';
 import { systemClock } from '../../source/clock.ts';
 import type { FlashblockObservation } from '../../source/flashblocks/events.ts';
+import { type FeedAddress, type FeedKind, parseFeeds } from '../../source/flashblocks/feeds/address.ts';
+import type { FeedModules } from '../../source/flashblocks/feeds/feed.ts';
+import { PendingPolling } from '../../source/flashblocks/feeds/polling.ts';
 import type { Flashblock } from '../../source/flashblocks/flashblock.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS } from '../../source/flashblocks/options.ts';
 import { FlashblockStream } from '../../source/flashblocks/stream.ts';
-import { type Endpoint, parseEndpoints } from '../../source/transport/endpoint.ts';
 import { Section } from './report.ts';
 
 /** Flashblocks that say enough of a stream. */
@@ -18,46 +20,53 @@ export async function examineStreams(
   head: number | undefined,
   signal: AbortSignal,
 ): Promise<readonly Section[]> {
-  const endpoints = parseEndpoints(options.flashblocks ?? []);
-  return Promise.all(endpoints.map((endpoint) => examineStream(endpoint, options, head, signal)));
+  const feeds = parseFeeds(options.flashblocks ?? []);
+  return Promise.all(feeds.map((feed) => examineStream(feed, options, head, signal)));
 }
 
+const KINDS: Readonly<Record<FeedKind, string>> = {
+  raw: 'a raw stream',
+  newFlashblocks: 'whole blocks by newFlashblocks',
+  polling: 'whole blocks by polling pending',
+};
+
 async function examineStream(
-  endpoint: Endpoint,
-  { flashblockSilenceMs: silenceMs }: CommandOptions<'doctor'>,
+  { endpoint, kind }: FeedAddress,
+  { flashblockSilenceMs: silenceMs, flashblockPollMs: intervalMs }: CommandOptions<'doctor'>,
   head: number | undefined,
   signal: AbortSignal,
 ): Promise<Section> {
   const section = new Section(`flashblocks ${endpoint.name}`);
-  if (endpoint.transport !== 'ws') {
-    section.fail('stream', 'not a WebSocket', 'name a ws or wss URL');
-    return section;
-  }
   const taken: { readonly flashblock: Flashblock; readonly at: number }[] = [];
   const seen: FlashblockObservation[] = [];
   const stop = new AbortController();
-  const stream = new FlashblockStream(
-    endpoint,
-    { ...DEFAULT_FLASHBLOCK_OPTIONS.stream, silenceMs },
-    {
-      clock: systemClock,
-      random: Math.random,
-      observe: (event) => seen.push(event),
-      take: (flashblock) => {
-        taken.push({ flashblock, at: performance.now() });
-        if (taken.length >= ENOUGH) stop.abort();
-      },
+  const modules: FeedModules = {
+    clock: systemClock,
+    random: Math.random,
+    observe: (event) => seen.push(event),
+    // Nothing is executed here.
+    encode: () => [],
+    admits: () => true,
+    take: (flashblock) => {
+      if (flashblock !== undefined) taken.push({ flashblock, at: performance.now() });
+      if (taken.length >= ENOUGH) stop.abort();
     },
-  );
+  };
+  const options = { ...DEFAULT_FLASHBLOCK_OPTIONS.stream, silenceMs };
+  const stream =
+    kind === 'polling'
+      ? new PendingPolling(endpoint, { ...options, ...DEFAULT_FLASHBLOCK_OPTIONS.poll, intervalMs }, modules)
+      : new FlashblockStream(endpoint, options, modules, kind);
   const patienceMs = silenceMs * PATIENCE;
   await stream.run(AbortSignal.any([signal, stop.signal, AbortSignal.timeout(patienceMs)]));
   const [first] = taken;
   const last = taken.at(-1);
   if (first === undefined || last === undefined) {
     const lost = seen.find((event) => event.kind === 'stream');
+    const unread = seen.find((event) => event.kind === 'undecodable');
     section.fail(
       'stream',
-      lost?.reason ?? `no flashblock within ${patienceMs} ms`,
+      lost?.reason ?? unread?.reason ?? `no flashblock within ${patienceMs} ms`,
       'check the URL, and that its builder is at work; --flashblock-silence-ms says how long one may be silent',
     );
     return section;
@@ -65,8 +74,18 @@ async function examineStream(
   const pace =
     taken.length < 2 ? '' : `, one every ${Math.round((last.at - first.at) / (taken.length - 1))} ms`;
   const { blockNumber, index } = last.flashblock;
-  section.ok('stream', `${taken.length} flashblocks${pace}; the newest is ${index} of block ${blockNumber}`);
-  const { undecodable } = stream.health;
+  const { undecodable, isVerified, kind: found = 'raw' } = stream.health;
+  section.ok(
+    'stream',
+    `${KINDS[found]}: ${taken.length} flashblocks${pace}; the newest is ${index} of block ${blockNumber}`,
+  );
+  if (!isVerified) {
+    section.warn(
+      'roots',
+      'its blocks have no receipts root',
+      'what it tells is executed, and cannot be verified',
+    );
+  }
   if (undecodable > 0) {
     section.warn('messages', `${undecodable} were no flashblocks`, 'ask its operator what else it sends');
   }

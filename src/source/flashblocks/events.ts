@@ -1,5 +1,6 @@
 import type { Hex } from '../../primitives/hex.ts';
 import type { DecodeErrorCode } from './decode.ts';
+import type { FeedKind } from './feeds/address.ts';
 import type { Flashblock } from './flashblock.ts';
 import type { Dropped } from './sequence.ts';
 import type { Decision } from './sequence-rules.ts';
@@ -14,7 +15,12 @@ export type FlashblockEvent =
 
 /** Everything worth a metric or a log line. Streams go by their names, which hold no credential. */
 export type FlashblockObservation =
-  | { readonly kind: 'message'; readonly stream: string; readonly bytes: number }
+  | {
+      readonly kind: 'message';
+      readonly stream: string;
+      /** Absent where the transport has read it already. */
+      readonly bytes?: number;
+    }
   | {
       readonly kind: 'undecodable';
       readonly stream: string;
@@ -38,9 +44,15 @@ export type FlashblockObservation =
       readonly number: number;
       readonly index: number;
     }
+  /** Not needed: another source feeds the sequence. */
+  | { readonly kind: 'standby'; readonly stream: string }
+  /** Blocks of this source come without what their results could be compared with. */
+  | { readonly kind: 'unverified'; readonly stream: string }
   | Dropped
   | {
       readonly kind: 'stream';
+      /** Once that is known. */
+      readonly feed?: FeedKind;
       readonly stream: string;
       readonly state: 'connected' | 'silent' | 'lost';
       readonly reason?: string;

@@ -1,61 +1,53 @@
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { parseEndpoints } from '../transport/endpoint.ts';
 import { EventQueue } from './event-queue.ts';
 import type { FlashblockEvent, ObserveFlashblocks } from './events.ts';
-import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from './options.ts';
+import { type FeedAddress, parseFeeds } from './feeds/address.ts';
+import type { EncodeTransactions } from './feeds/cutter.ts';
+import type { FeedHealth, FeedModules, FlashblockFeed } from './feeds/feed.ts';
+import { PendingPolling } from './feeds/polling.ts';
+import { Precedence, type Ranked } from './feeds/precedence.ts';
+import type { FlashblockOptions } from './options.ts';
 import { advance, isPassedOn, nextDeadline, type SequenceInput, type SequenceOutcome } from './sequence.ts';
 import { emptySequence, type SequenceState } from './sequence-state.ts';
-import { FlashblockStream, type StreamHealth } from './stream.ts';
+import { FlashblockStream } from './stream.ts';
 
 export interface FlashblockModules {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly observe?: ObserveFlashblocks;
+  /** Makes the bytes of transactions that come as JSON. */
+  readonly encode: EncodeTransactions;
 }
 
 /**
- * Several streams of one builder's flashblocks as one sequence without holes and repeats. The validator decides
+ * Several sources of one builder's flashblocks as one sequence without holes and repeats. The validator decides
  * everything; this holds its state, tells it the time and carries out what it says.
  */
 export class FlashblockSource {
   readonly #options: FlashblockOptions;
   readonly #clock: Clock;
   readonly #observe: ObserveFlashblocks;
-  readonly #streams: readonly FlashblockStream[];
+  readonly #feeds: readonly FlashblockFeed[];
+  readonly #precedence: Precedence;
   readonly #queue: EventQueue<FlashblockEvent>;
   #state: SequenceState = emptySequence;
   #over = false;
   #cancelDeadline = (): void => {};
   #cancelSilence = (): void => {};
 
-  constructor(
-    urls: readonly string[],
-    options: FlashblockOptions = DEFAULT_FLASHBLOCK_OPTIONS,
-    modules: FlashblockModules = {},
-  ) {
+  constructor(urls: readonly string[], options: FlashblockOptions, modules: FlashblockModules) {
     this.#options = options;
     this.#clock = modules.clock ?? systemClock;
     this.#observe = modules.observe ?? (() => {});
     this.#queue = new EventQueue(options.maxQueuedEvents);
-    this.#streams = parseEndpoints(urls).map((endpoint) => {
-      if (endpoint.transport !== 'ws') throw new TypeError('a stream of flashblocks is a ws or wss URL');
-      const stream: FlashblockStream = new FlashblockStream(endpoint, options.stream, {
-        clock: this.#clock,
-        random: modules.random ?? Math.random,
-        observe: this.#observe,
-        take: (flashblock) => {
-          this.#input({ kind: 'arrival', flashblock, stream: stream.name, at: this.#clock.now() });
-          this.#watchSilence();
-        },
-      });
-      return stream;
-    });
+    this.#precedence = new Precedence(() => this.#feeds.map((feed, at) => this.#ranked(feed, at)));
+    this.#feeds = parseFeeds(urls).map((address, at) => this.#feed(address, at, modules));
   }
 
-  get streams(): readonly StreamHealth[] {
-    return this.#streams.map(({ health }) => health);
+  get streams(): readonly FeedHealth[] {
+    return this.#feeds.map(({ health }) => health);
   }
 
   /**
@@ -71,11 +63,11 @@ export class FlashblockSource {
     this.#input({ kind: 'refuse', payloadId, at: this.#clock.now() });
   }
 
-  /** Connects to all streams until the signal aborts. For one consumer, once. */
+  /** Listens to all sources until the signal aborts. For one consumer, once. */
   async *events(signal: AbortSignal): AsyncGenerator<FlashblockEvent, void> {
     const stop = new AbortController();
     const over = AbortSignal.any([signal, stop.signal]);
-    const running = this.#streams.map((stream) => stream.run(over));
+    const running = this.#feeds.map((feed) => feed.run(over));
     try {
       for (
         let event = await this.#queue.take(over);
@@ -91,6 +83,37 @@ export class FlashblockSource {
       this.#cancelSilence();
       await Promise.all(running);
     }
+  }
+
+  #feed({ endpoint, kind }: FeedAddress, at: number, modules: FlashblockModules): FlashblockFeed {
+    const { stream, poll } = this.#options;
+    const rank = (): number => this.#ranked(feed, at).rank;
+    const feedModules: FeedModules = {
+      clock: this.#clock,
+      random: modules.random ?? Math.random,
+      observe: this.#observe,
+      encode: modules.encode,
+      admits: (begins) => this.#precedence.admits(rank(), begins),
+      take: (flashblock) => {
+        if (!this.#precedence.isFeeding(rank())) return this.#observe({ kind: 'standby', stream: feed.name });
+        if (flashblock !== undefined) {
+          this.#input({ kind: 'arrival', flashblock, stream: feed.name, at: this.#clock.now() });
+        }
+        this.#watchSilence();
+      },
+    };
+    const feed: FlashblockFeed =
+      kind === 'polling'
+        ? new PendingPolling(endpoint, { ...stream, ...poll }, feedModules)
+        : new FlashblockStream(endpoint, stream, feedModules, kind);
+    return feed;
+  }
+
+  /** Raw streams go together, before all others; then those that tell of whole blocks, then those that are asked, as they are named. */
+  #ranked({ health }: FlashblockFeed, at: number): Ranked {
+    const isLive = health.state === 'live';
+    if (health.kind === 'raw') return { rank: 0, isLive };
+    return { rank: 1 + at + (health.kind === 'polling' ? this.#feeds.length : 0), isLive };
   }
 
   #input(input: SequenceInput): void {

@@ -35,7 +35,9 @@ class Rig {
       clock: this.clock,
       random: () => 0,
       observe: (event) => this.observed.push(event),
-      take: ({ index }) => this.taken.push(index),
+      encode: () => [],
+      admits: () => true,
+      take: (flashblock) => this.taken.push(flashblock?.index ?? -1),
     });
     const running = this.stream.run(this.#abort.signal);
     onTestFinished(async () => {

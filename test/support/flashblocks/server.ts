@@ -67,8 +67,10 @@ export async function startFlashblockServer(
     accepted += 1;
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket)).on('error', () => {});
-    // All that a listener ever says is that it goes.
-    socket.on('data', () => socket.end(frame(CLOSE, new Uint8Array(0))));
+    // A builder does not listen: it only hears that somebody goes.
+    socket.on('data', (data: Buffer) => {
+      if (data[0] === CLOSE) socket.end(frame(CLOSE, new Uint8Array(0)));
+    });
   });
   const send = (text: string): void => {
     if (stopped) return;

@@ -14,6 +14,13 @@ impl NativeChain {
         Ok(core::block_from_json(self.inner.spec(), &text).map_err(error)?.into())
     }
 
+    /// Makes the bytes of transactions from their JSON, each of which must hash to the hash it has there.
+    #[napi(catch_unwind)]
+    pub fn transactions_from_json(&self, text: String) -> Result<Vec<Buffer>> {
+        let transactions = core::transactions_from_json(self.inner.spec(), &text).map_err(error)?;
+        Ok(transactions.into_iter().map(Buffer::from).collect())
+    }
+
     /// Makes the outcome of a block, with an empty diff, from the JSON of `eth_getBlockReceipts`, and checks it.
     #[napi(catch_unwind)]
     pub fn outcome_from_json(&self, block: &[u8], receipts: String) -> Result<Buffer> {

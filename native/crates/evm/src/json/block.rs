@@ -7,7 +7,7 @@ use crate::model::verify::{check_ommers, check_transactions, check_withdrawals, 
 use crate::rules::spec::{ChainSpec, Stack};
 use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, Header, TxEnvelope};
 use alloy_eips::eip4895::{Withdrawal, Withdrawals};
-use alloy_primitives::B256;
+use alloy_primitives::{B256, keccak256};
 use op_alloy_consensus::OpTxEnvelope;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -58,6 +58,16 @@ fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u
             header.number
         )));
     }
+    let transactions = read_transactions::<T>(transactions)?;
+    let withdrawals = header.withdrawals_root.map(|_| Withdrawals::new(withdrawals));
+    let block = Block { header, body: BlockBody { transactions, ommers: Vec::new(), withdrawals } };
+    check_transactions(spec, &block).map_err(|error| Part::Transactions.blame(error))?;
+    check_ommers(&block).map_err(|error| Part::Uncles.blame(error))?;
+    check_withdrawals(spec, &block).map_err(|error| Part::Withdrawals.blame(error))?;
+    Ok(alloy_rlp::encode(block))
+}
+
+fn read_transactions<T: StackTransaction>(transactions: Vec<Value>) -> Result<Vec<T>, Error> {
     let transactions = transactions.into_iter().enumerate().map(|(index, value)| {
         read_typed("block transactions", index, value, |fields| {
             // anvil shows blobs and hashes them into its transactions root. A block does not hold them.
@@ -70,11 +80,37 @@ fn read_block<T: StackTransaction>(spec: &ChainSpec, text: &str) -> Result<Vec<u
             }
         })
     });
-    let transactions = transactions.collect::<Result<Vec<T>, Error>>()?;
-    let withdrawals = header.withdrawals_root.map(|_| Withdrawals::new(withdrawals));
-    let block = Block { header, body: BlockBody { transactions, ommers: Vec::new(), withdrawals } };
-    check_transactions(spec, &block).map_err(|error| Part::Transactions.blame(error))?;
-    check_ommers(&block).map_err(|error| Part::Uncles.blame(error))?;
-    check_withdrawals(spec, &block).map_err(|error| Part::Withdrawals.blame(error))?;
-    Ok(alloy_rlp::encode(block))
+    transactions.collect()
+}
+
+/// Makes the bytes of transactions from a list of them as JSON. Each must hash to the hash that its JSON has: no root vouches
+/// for them yet.
+pub fn transactions_from_json(spec: &ChainSpec, text: &str) -> Result<Vec<Vec<u8>>, Error> {
+    match spec.stack {
+        Stack::Ethereum => encode_transactions::<TxEnvelope>(text),
+        Stack::Op => encode_transactions::<OpTxEnvelope>(text),
+    }
+}
+
+fn encode_transactions<T: StackTransaction>(text: &str) -> Result<Vec<Vec<u8>>, Error> {
+    #[derive(Deserialize)]
+    struct Named {
+        hash: B256,
+    }
+    let wrong = |why| malformed("block transactions", why);
+    let values: Vec<Value> = serde_json::from_str(text).map_err(wrong)?;
+    let named = values.iter().map(Named::deserialize).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    let transactions = read_transactions::<T>(values)?;
+    named
+        .iter()
+        .zip(transactions)
+        .map(|(Named { hash }, transaction)| {
+            let bytes = transaction.encoded_2718();
+            let found = keccak256(&bytes);
+            if found == *hash {
+                return Ok(bytes);
+            }
+            Err(Error::InvalidBlock(format!("transactions: one is said to be {hash}, and is {found}")))
+        })
+        .collect()
 }

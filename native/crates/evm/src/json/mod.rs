@@ -8,6 +8,6 @@ mod part;
 mod receipts;
 mod streams;
 
-pub use block::{block_from_json, header_hash_from_json};
+pub use block::{block_from_json, header_hash_from_json, transactions_from_json};
 pub use receipts::outcome_from_json;
 pub use streams::{TransactionContext, header_json, transactions_json, withdrawals_json};

@@ -3,12 +3,15 @@
 
 use crate::support::{Fixture, Witness, block_json, receipts_json};
 use alloy_consensus::Block;
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::B256;
 use alloy_rlp::Decodable;
 use chain_query_evm::{
-    Chain, ChainOptions, ChainSpec, Diff, Execution, HotLimits, Key, Outcome, block_from_json, outcome_from_json,
+    Chain, ChainOptions, ChainSpec, Diff, Error, Execution, HotLimits, Key, Outcome, block_from_json,
+    outcome_from_json, transactions_from_json,
 };
 use op_alloy_consensus::OpTxEnvelope;
+use serde_json::Value;
 use std::sync::Arc;
 
 #[test]
@@ -55,12 +58,25 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
     panic!("still missing keys after 64 rounds");
 }
 
+/// Its transactions must give their bytes, and none that says it is another.
+fn encoded_from_json(spec: &ChainSpec, block: &[u8], transactions: &Value) {
+    let Block { body, .. } = Block::<OpTxEnvelope>::decode(&mut &*block).unwrap();
+    let bytes: Vec<_> = body.transactions.iter().map(Encodable2718::encoded_2718).collect();
+    assert_eq!(transactions_from_json(spec, &transactions.to_string()).unwrap(), bytes);
+    let mut first = transactions[0].clone();
+    first["hash"] = B256::ZERO.to_string().into();
+    let refused = transactions_from_json(spec, &Value::from(vec![first]).to_string());
+    assert!(matches!(refused, Err(Error::InvalidBlock(_))), "{refused:?}");
+    assert!(matches!(transactions_from_json(spec, "[7]"), Err(Error::Malformed(_))));
+}
+
 /// The block and its receipts as JSON must give what executing it gave, fees for L1 data included.
 fn read_from_json(spec: &ChainSpec, sealed: &[u8], executed: &Outcome) {
     let Block { body, .. } = Block::<OpTxEnvelope>::decode(&mut &*sealed).unwrap();
     let block = alloy_rlp::encode(Block { header: executed.header.clone(), body });
-    let json = block_json::<OpTxEnvelope>(&block).to_string();
-    assert_eq!(block_from_json(spec, &json).unwrap(), block);
+    let json = block_json::<OpTxEnvelope>(&block);
+    assert_eq!(block_from_json(spec, &json.to_string()).unwrap(), block);
+    encoded_from_json(spec, &block, &json["transactions"]);
     let read = outcome_from_json(spec, &block, &receipts_json(executed).to_string()).unwrap();
     let expected = Outcome { block: block.into(), diff: Diff::default(), ..executed.clone() };
     assert_eq!(read.encode(), expected.encode());
