@@ -36,11 +36,12 @@ export async function measureAvailability(
       await pause(Math.max(0, due - performance.now()));
     },
   };
-  let [began, last, without, looks, isOver] = [0, 0, 0, 0, false];
+  const over = new AbortController();
+  let [began, last, without, looks] = [0, 0, 0, 0];
   const watch = async (): Promise<void> => {
     await asker.ask(question, await first.promise);
     began = last = performance.now();
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const { named } = await asker.ask(question);
       const now = performance.now();
       looks += 1;
@@ -59,7 +60,7 @@ export async function measureAvailability(
     first.resolve('');
     throw error;
   } finally {
-    isOver = true;
+    over.abort();
     await watching;
     rig.events = events;
   }

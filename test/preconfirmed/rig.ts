@@ -11,10 +11,16 @@ import {
 import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
 import { OpSequencer, type SequencedBlock } from '../support/servers/op-sequencer.ts';
-import { type FollowingNode, follow } from '../support/servers/our-node.ts';
+import { type FollowingNode, follow, total } from '../support/servers/our-node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { request, sendBatch } from '../support/servers/rpc-client.ts';
 import { Workload, type WorkloadBlock } from '../support/workload/workload.ts';
+import { startPendingProxy } from './pending-proxy.ts';
+
+/** Streams as builders have them; `newFlashblocks` of a node of ours that listens to them; or polling of pending blocks. */
+export const feeds = ['raw', 'newFlashblocks', 'polling'] as const;
+
+export type Feed = (typeof feeds)[number];
 
 export interface RigOptions {
   readonly seed: number;
@@ -22,6 +28,8 @@ export interface RigOptions {
   readonly streams?: readonly FlashblockServerOptions[];
   /** What flashblocks say of hashes and roots; all of it when left out. */
   readonly form?: Form;
+  /** How our node hears of flashblocks; from the streams when left out. */
+  readonly feed?: Feed;
   /** Least time between flashblocks; as fast as op-geth builds when left out. */
   readonly intervalMs?: number;
   /** More options of `serve`. */
@@ -38,6 +46,10 @@ export interface PreconfirmedBlock {
   readonly index: number;
   /** Of the block so far; op-geth answers for it. */
   readonly hash: Hex;
+}
+
+interface Published extends PreconfirmedBlock {
+  readonly transactions: number;
 }
 
 /** What a node that has seen everything so far knows. */
@@ -106,15 +118,16 @@ export class PreconfirmedRig implements AsyncDisposable {
   readonly workload: Workload;
   readonly servers: readonly FlashblockServer[];
   readonly form: Form;
+  readonly feed: Feed;
   readonly #producer: FlashblockProducer;
   /** May be put in place of others at any time. */
   events: RigEvents;
   readonly #resources: AsyncDisposableStack;
-  readonly #stack: PreconfirmedBlock[] = [];
+  readonly #stack: Published[] = [];
   #ours: FollowingNode | undefined;
 
   private constructor(
-    parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers' | 'form'>,
+    parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers' | 'form' | 'feed'>,
     events: RigEvents,
     resources: AsyncDisposableStack,
     intervalMs: number | undefined,
@@ -125,6 +138,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     this.workload = parts.workload;
     this.servers = parts.servers;
     this.form = parts.form;
+    this.feed = parts.feed;
     this.events = events;
     this.#resources = resources;
     const publish = (built: BuiltFlashblock): Promise<void> => this.#publish(built);
@@ -152,7 +166,10 @@ export class PreconfirmedRig implements AsyncDisposable {
       servers.push(starting.use(await startFlashblockServer(stream)));
     const resources = new AsyncDisposableStack();
     const rig = new PreconfirmedRig(
-      { node, oracle, sequencer, workload, servers, form: options.form ?? 'real' },
+      {
+        ...{ node, oracle, sequencer, workload, servers },
+        ...{ form: options.form ?? 'real', feed: options.feed ?? 'raw' },
+      },
       events,
       resources,
       options.intervalMs,
@@ -160,7 +177,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     tip = options.tip ?? (() => rig.tip);
     if (options.withoutOurs !== true) {
       const data = starting.use(await tempDir('preconfirmed'));
-      rig.#ours = starting.use(await rig.#serve(data.path, options.serve ?? []));
+      rig.#ours = await rig.#startOurs(starting, data.path, options.serve ?? []);
       await rig.listenedTo();
     }
     resources.use(starting.move());
@@ -192,6 +209,7 @@ export class PreconfirmedRig implements AsyncDisposable {
 
   /** Waits until our node listens to every stream. */
   async listenedTo(): Promise<void> {
+    if (this.feed === 'polling') return;
     const isListenedTo = (): true | undefined =>
       this.servers.every(({ connected }) => connected > 0) ? true : undefined;
     await until('our node to listen to all streams', isListenedTo);
@@ -204,9 +222,14 @@ export class PreconfirmedRig implements AsyncDisposable {
   async #publish(built: BuiltFlashblock): Promise<void> {
     const { message, payload } = built;
     const number = Number(payload.blockNumber);
+    const transactions = payload.transactions.length;
+    const before = this.#stack.at(-1);
     // A rebuild takes the place of what was there.
     while ((this.#stack.at(-1)?.number ?? -1) >= number) this.#stack.pop();
-    this.#stack.push({ number, index: message.index, hash: payload.blockHash });
+    // Of a whole block it only shows that there is more in it.
+    const grown = (before?.index ?? 0) + (transactions > (before?.transactions ?? 0) ? 1 : 0);
+    const index = this.feed === 'raw' || message.index === 0 ? message.index : grown;
+    this.#stack.push({ number, index, hash: payload.blockHash, transactions });
     const shown = inForm(built, this.form);
     for (const server of this.servers) server.publish(shown);
     await this.events.published?.(built, this.moment);
@@ -218,12 +241,42 @@ export class PreconfirmedRig implements AsyncDisposable {
     await this.events.sealed?.(block, this.moment);
   }
 
-  #serve(dataDir: string, more: readonly string[]): Promise<FollowingNode> {
+  async #startOurs(
+    resources: AsyncDisposableStack,
+    folder: string,
+    more: readonly string[],
+  ): Promise<FollowingNode> {
+    const serve = async (name: string, urls: readonly string[], options: readonly string[]) =>
+      resources.use(await this.#serve(join(folder, name), urls, options));
+    const streams = this.servers.map(({ url }) => url);
+    switch (this.feed) {
+      case 'raw':
+        return serve('data', streams, more);
+      case 'newFlashblocks': {
+        const first = await serve('first', streams, more);
+        const ours = await serve('data', [first.url.replace('http', 'ws')], more);
+        const isSubscribed = async (): Promise<true | undefined> =>
+          (await total(first, 'chain_query_subscriptions')) > 0 ? true : undefined;
+        await until('our node to subscribe to the other', isSubscribed);
+        return ours;
+      }
+      case 'polling': {
+        const pending = (): Hex => this.#stack.at(-1)?.hash ?? this.sequencer.head.hash;
+        const proxy = await startPendingProxy({ oracleUrl: this.oracle.url, form: this.form, pending });
+        resources.use(proxy);
+        const ours = await serve('data', [proxy.url], [...more, '--flashblock-poll-ms', '100']);
+        await until('our node to poll', () => (proxy.asked > 0 ? true : undefined));
+        return ours;
+      }
+    }
+  }
+
+  #serve(dataDir: string, urls: readonly string[], more: readonly string[]): Promise<FollowingNode> {
     return follow({
-      dataDir: join(dataDir, 'data'),
+      dataDir,
       upstreams: [this.node.ws],
       rules: this.node.genesisFile,
-      more: [...this.servers.flatMap(({ url }) => ['--flashblocks', url]), ...more],
+      more: [...urls.flatMap((url) => ['--flashblocks', url]), ...more],
     });
   }
 }

@@ -13,7 +13,7 @@ import { measureAvailability } from './availability.ts';
 import { type AskOurs, askOurs, Comparison, selfAsker } from './comparison.ts';
 import { planBlock } from './plan.ts';
 import { pendingQuestions, racingQuestions, sealedQuestions } from './questions.ts';
-import { type Moment, PreconfirmedRig } from './rig.ts';
+import { type Feed, feeds, type Moment, PreconfirmedRig } from './rig.ts';
 
 const { values } = parseArgs({
   options: {
@@ -21,13 +21,25 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     /** One form, or `all`: then those without a hash have a fifth of the flashblocks. */
     form: { type: 'string', default: 'real' },
+    /** How our node hears of them, or `all`: then the others than streams have a twentieth, in all forms. */
+    feed: { type: 'string', default: 'raw' },
     /** Holds op-geth against itself: shows that it has an answer to everything, and what the test itself costs. */
     self: { type: 'boolean', default: false },
   },
 });
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-const chosen = formsNamed(values.form);
-const shareOf = (form: Form): number => (form === 'real' || chosen.length === 1 ? 1 : 0.2);
+const chosenFeeds = feeds.filter((feed) => values.feed === 'all' || feed === values.feed);
+if (chosenFeeds.length === 0) throw new Error(`--feed is one of ${feeds.join(', ')}, all`);
+const chosen = formsNamed(values.form).flatMap((form) => chosenFeeds.map((feed): Case => ({ form, feed })));
+const shareOf = ({ form, feed }: Case): number => {
+  if (chosen.length === 1) return 1;
+  return feed !== 'raw' ? 0.05 : form === 'real' ? 1 : 0.2;
+};
+interface Case {
+  readonly form: Form;
+  readonly feed: Feed;
+}
+
 /** Batches that are under way while a flashblock arrives. op-geth does not say which state it answers from. */
 const racers = values.self ? 0 : 1;
 const executedBlocks = 'chain_query_executed_blocks_total';
@@ -83,8 +95,8 @@ async function compareAll(
   progress: Progress,
   wanted: number,
 ): Promise<void> {
-  const { workload, form } = rig;
-  const name = `--seed ${seed} --form ${form}`;
+  const { workload, form, feed } = rig;
+  const name = `--seed ${seed} --form ${form} --feed ${feed}`;
   const oldest = rig.sequencer.head.number;
   let step = 0;
   const compare = async (what: string, moment: Moment, sealed: boolean): Promise<void> => {
@@ -150,19 +162,20 @@ async function checkMetrics(
 
 /** Whether there is pre-confirmed state all the time, without waiting for sealed blocks. */
 async function checkAvailability(rig: PreconfirmedRig, checks: Checks): Promise<void> {
-  const { workload, form } = rig;
+  const { workload, form, feed } = rig;
   const { live, seconds, looks } = await measureAvailability(rig, { seed, workload, blocks: liveBlocks });
   const share = `${(100 * live).toFixed(2)} %`;
-  console.log(`  ${form}: pre-confirmed state ${share} of ${seconds.toFixed(1)} s (${looks} looks)`);
-  checks.check(`${form}: there is pre-confirmed state all the time`, live >= liveShare, share);
+  console.log(`  ${form}, ${feed}: pre-confirmed state ${share} of ${seconds.toFixed(1)} s (${looks} looks)`);
+  checks.check(`${form}, ${feed}: there is pre-confirmed state all the time`, live >= liveShare, share);
 }
 
-async function run(form: Form, checks: Checks): Promise<Comparison['totals']> {
+async function run(of: Case, checks: Checks): Promise<Comparison['totals']> {
+  const { form, feed } = of;
   const progress = new Progress();
-  const wanted = Math.ceil(Number(values.flashblocks) * shareOf(form));
+  const wanted = Math.ceil(Number(values.flashblocks) * shareOf(of));
   const streams = [{ encoding: 'text' }, { encoding: 'brotli' }] as const;
   await using rig = await PreconfirmedRig.start({
-    ...{ seed, streams, form, serve: patient, withoutOurs: values.self },
+    ...{ seed, streams, form, feed, serve: patient, withoutOurs: values.self },
   });
   const ask: AskOurs = values.self ? selfAsker(rig.oracle.url, () => rig.moment) : askOurs(rig.ours.url);
   const comparison = new Comparison(rig.oracle.url, ask);
@@ -179,12 +192,12 @@ async function run(form: Form, checks: Checks): Promise<Comparison['totals']> {
   } catch (error) {
     const said = values.self ? '' : rig.ours.running.output().slice(-outputShown);
     checks.check(
-      `--seed ${seed} --form ${form} runs to its end`,
+      `--seed ${seed} --form ${form} --feed ${feed} runs to its end`,
       false,
       `${(error as Error).stack}\n${said}`,
     );
   }
-  console.log(`seed ${seed}, form ${form}: ${progress.summary()}`);
+  console.log(`seed ${seed}, form ${form}, feed ${feed}: ${progress.summary()}`);
   return totals;
 }
 
@@ -211,8 +224,8 @@ function show(totals: Comparison['totals']): void {
 console.log(`seed ${seed}`);
 const checks = new Checks();
 let [passed, failed] = [0, 0];
-for (const form of chosen) {
-  const totals = await run(form, checks);
+for (const of of chosen) {
+  const totals = await run(of, checks);
   show(totals);
   checks.check('L1 and operator fees are paid', totals.paidForData > 0 && totals.paidOperator > 0);
   passed += totals.equal;

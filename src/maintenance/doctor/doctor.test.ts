@@ -281,7 +281,7 @@ describe('doctor on streams of flashblocks', () => {
   });
 
   it('says what an http URL has as its pending block, and what it lacks', async () => {
-    const block = (at: number) => wholeBlock(7, [...'abcdef'].slice(0, at + 1), { receiptsRoot: null });
+    const block = (at: number) => wholeBlock(7, 'abcdef'.split('').slice(0, at + 1), { receiptsRoot: null });
     const fake = await startFakeServer({
       http: (_, at) => ({ body: JSON.stringify({ jsonrpc: '2.0', id: 1, result: block(at) }) }),
     });

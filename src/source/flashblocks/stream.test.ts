@@ -37,7 +37,7 @@ class Rig {
       observe: (event) => this.observed.push(event),
       encode: () => [],
       admits: () => true,
-      take: (flashblock) => this.taken.push(flashblock?.index ?? -1),
+      take: (taken) => this.taken.push(taken?.index ?? -1),
     });
     const running = this.stream.run(this.#abort.signal);
     onTestFinished(async () => {

@@ -174,8 +174,8 @@ export class Watch {
     if (typeof candidates === 'string') return { problem: `${names}: ${candidates}\n${body.slice(0, 600)}` };
     const answers = answersIn(body);
     const wrong: string[] = [];
-    for (const named of candidates) {
-      const candidate = await this.#built(named);
+    for (const stated of candidates) {
+      const candidate = await this.#built(stated);
       // op-geth would not build it: some of it is not valid on what was received.
       if (candidate === undefined) continue;
       const questions = this.#questions(candidate.moment);

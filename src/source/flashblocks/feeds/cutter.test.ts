@@ -23,7 +23,7 @@ function cutting() {
     waitMs = 1,
   ): Flashblock | undefined => {
     at += waitMs;
-    return cutter.cut(readWholeBlock(wholeBlock(number, [...names], change)), at);
+    return cutter.cut(readWholeBlock(wholeBlock(number, names.split(''), change)), at);
   };
   return { cutter, see };
 }
@@ -56,7 +56,7 @@ describe('WholeBlockCutter', () => {
     const second = see(7, names, change);
     expect(second).toMatchObject({ index: 0, base: {} });
     expect(second?.payloadId).not.toBe(first?.payloadId);
-    expect(textsOf(second)).toEqual([...names]);
+    expect(textsOf(second)).toEqual(names.split(''));
   });
 
   it('goes back to a lower block only when nothing above it came for a while', () => {
