@@ -72,13 +72,21 @@ const effects: Readonly<Record<Kind, (grown: Grown, played: Played) => boolean>>
   early: (grown, { stacked }) => stacked > 0 || grown('flashblock_decisions_total', 'decision="early"') > 0,
   silence: (grown) => grown('preconfirmed_dropped_total', 'reason="silence"') > 0,
   cut: (_, { connected }) => connected > 0,
-  sealOther: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
-  loseLast: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
-  otherParent: (grown) => grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0,
+  sealOther: isSealedOtherwise,
+  loseLast: isSealedOtherwise,
+  otherParent: isSealedOtherwise,
   reorganise: (grown) => grown('reorganisations_total') > 0,
 };
 
 type Grown = (name: string, label?: string) => number;
+
+/** Found when the block is compared, or before that by its hash. */
+function isSealedOtherwise(grown: Grown): boolean {
+  const [different, longer] = ['different', 'longer'].map((result) =>
+    grown('preconfirmed_blocks_total', `result="${result}"`),
+  ) as [number, number];
+  return different + longer + grown('preconfirmed_dropped_total', 'reason="sealedOtherwise"') > 0;
+}
 
 export function hadEffect(kind: Kind, played: Played): boolean {
   const { before, after } = played;

@@ -84,7 +84,11 @@ export class Player implements Disposable {
     }
     if (script.early) await this.#end(watch);
     if (script.whole) await this.#expectLast(act, watch);
-    if (act.orphan !== undefined) this.#publish(act.orphan, []);
+    if (act.orphan !== undefined) {
+      // Without hashes nobody can tell that its parent is another one than was received.
+      if (this.#modules.rig.form !== 'real') this.#shower([act.orphan])(0, true);
+      this.#publish(act.orphan, []);
+    }
     if (script.waits) await pause((act.orphan === undefined ? gapMs : earlyMs) + beatMs);
     this.#open = act.end;
     this.#takesBack = script.end !== 'sealed' || script.kinds.includes('loseLast');

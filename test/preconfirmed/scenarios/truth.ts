@@ -42,11 +42,11 @@ export class Truth {
   readonly #confirmed = new Map<Hex, Linked>();
   readonly #byName = new Map<string, readonly Shown[]>();
   readonly #byHash = new Map<Hex, Shown>();
-  readonly #isHashless: boolean;
+  readonly isHashless: boolean;
 
   /** Without hashes, a block begins on whatever was received of the one below. */
   constructor(isHashless = false) {
-    this.#isHashless = isHashless;
+    this.isHashless = isHashless;
   }
 
   /** From now on this block may be the head. */
@@ -83,7 +83,7 @@ export class Truth {
       const stack = this.#stack(shown, head);
       return stack === undefined ? [] : [{ moment: { head, stack }, attempt: shown.attempt }];
     });
-    const found = this.#isHashless
+    const found = this.isHashless
       ? [...exact, ...all.flatMap((shown) => this.#received(shown, head))]
       : exact;
     return found.length > 0 ? found : 'no such flashblock was ever there on this head';

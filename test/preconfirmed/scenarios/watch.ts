@@ -115,7 +115,7 @@ export class Watch {
   async problems(): Promise<readonly string[]> {
     const problems = new Set<string>();
     this.#countTakenBack();
-    const last = new Map<unknown, Map<number, { readonly attempt: number; readonly index: number }>>();
+    const last = new Map<unknown, Map<string, { readonly attempt: number; readonly index: number }>>();
     for (const sample of this.#samples) {
       const judged = await this.#judge(sample);
       if ('problem' in judged) {
@@ -137,10 +137,12 @@ export class Watch {
       if (newest === undefined || attempt === undefined) continue;
       const ofConnection = last.get(sample.connection) ?? new Map();
       last.set(sample.connection, ofConnection);
-      const before = ofConnection.get(newest.number) ?? { attempt: -1, index: -1 };
+      // Without hashes, a block begins again from index 0 when the one below is sealed otherwise than was received.
+      const place = `${newest.number} ${this.#truth.isHashless ? head : ''}`;
+      const before = ofConnection.get(place) ?? { attempt: -1, index: -1 };
       if (attempt < before.attempt || (attempt === before.attempt && newest.index < before.index))
         problems.add(`${pending} of attempt ${attempt} after ${JSON.stringify(before)}`);
-      ofConnection.set(newest.number, { attempt, index: newest.index });
+      ofConnection.set(place, { attempt, index: newest.index });
     }
     return [...problems];
   }
