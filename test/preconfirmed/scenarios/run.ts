@@ -22,15 +22,15 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '500' },
     seed: { type: 'string' },
     run: { type: 'string' },
-    /** One form of stream, or `all`: then those without a hash have a fifth of the runs. */
-    form: { type: 'string', default: 'real' },
+    /** One form of stream, or `all`: then those without a hash have a twelfth of the runs. */
+    form: { type: 'string', default: 'all' },
   },
 });
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
 const first = values.run === undefined ? 0 : Number(values.run);
 const chosen = formsNamed(values.form);
 const runsOf = (form: Form): number =>
-  Math.ceil(Number(values.runs) * (form === 'real' || chosen.length === 1 ? 1 : 0.2));
+  Math.ceil(Number(values.runs) * (form === 'real' || chosen.length === 1 ? 1 : 0.08));
 /** So that there are blocks to take back. */
 const blocksBefore = 4;
 /** How far below the head a run's logs begin; deeper than anything is taken back. */

@@ -1,6 +1,9 @@
 import { hadEffect, type Metrics, type Played } from './effects.ts';
 import { type Kind, kinds, type RunScript } from './script.ts';
 
+/** Some faults show only if they befall the right message at the right time. */
+const enoughTries = 5;
+
 /** How often each fault was tried, and how often it had its effect. */
 export class Tally {
   readonly #runs = new Map<Kind, number>(kinds.map((kind) => [kind, 0]));
@@ -16,9 +19,9 @@ export class Tally {
     }
   }
 
-  /** Faults that were tried and never had their effect: then nothing was tested. */
+  /** Faults that were tried often enough and never had their effect: then nothing was tested. */
   get withoutEffect(): readonly Kind[] {
-    return kinds.filter((kind) => this.#runs.get(kind) !== 0 && this.#bites.get(kind) === 0);
+    return kinds.filter((kind) => (this.#runs.get(kind) ?? 0) >= enoughTries && this.#bites.get(kind) === 0);
   }
 
   show(metrics: Metrics): void {
