@@ -141,7 +141,7 @@ export class Watch {
       const place = `${newest.number} ${this.#truth.isHashless ? head : ''}`;
       const before = ofConnection.get(place) ?? { attempt: -1, index: -1 };
       if (attempt < before.attempt || (attempt === before.attempt && newest.index < before.index))
-        problems.add(`${pending} of attempt ${attempt} after ${JSON.stringify(before)}`);
+        problems.add(`${pending} of attempt ${attempt} after ${JSON.stringify(before)}, on head ${head}`);
       ofConnection.set(place, { attempt, index: newest.index });
     }
     return [...problems];
