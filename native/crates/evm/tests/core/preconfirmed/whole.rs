@@ -96,7 +96,7 @@ pub fn run_case(case: &Case<'_>, form: Form, random: &mut Random, seen: &mut See
 
 fn promote(case: &Case<'_>, form: Form, chain: &Arc<Chain>, outcomes: &[Outcome], done: &mut usize) {
     // By its header alone, and by its contents, in turn.
-    let outcome = if form != Form::Real && *done % 2 == 0 {
+    let outcome = if form != Form::Real && done.is_multiple_of(2) {
         promoted_by_header(chain, &outcomes[*done].header)
     } else {
         promoted(chain, &case.blocks[*done])
