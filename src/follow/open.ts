@@ -93,7 +93,12 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       // With no upstream to ask, what is held can be served: each is asked again before it is used.
       if (!(error instanceof SourceError)) throw error;
     });
-    const preconfirming = openPreconfirming(options, { ...modules, executor, state });
+    const preconfirming = openPreconfirming(options, {
+      ...modules,
+      executor,
+      state,
+      stop: () => guard.stop,
+    });
     let leader = (): string | undefined => undefined;
     const adoptBlobs = (config: string): void => executor.adoptBlobs(config);
     const guard = openGuard(text, options, { ...modules, source, adoptBlobs, leader: () => leader() });

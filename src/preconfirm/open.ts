@@ -12,7 +12,7 @@ type ServeOptions = CommandOptions<'serve'>;
 /** Prepares to execute flashblocks, if there are streams of them. */
 export function openPreconfirming(
   options: ServeOptions,
-  modules: Pick<PreconfirmingModules, 'executor' | 'state' | 'publish'> & {
+  modules: Pick<PreconfirmingModules, 'executor' | 'state' | 'publish' | 'stop'> & {
     readonly executor: Pick<NativeExecutor, 'transactionsFromJson'>;
     readonly registry: Registry;
     readonly logger: Logger;

@@ -35,13 +35,15 @@ interface World {
   readonly standing?: readonly string[];
   /** The block that was sealed with other contents. */
   readonly sealedOtherwise?: number;
+  /** From when on rules are not known. */
+  readonly stopTime?: number;
 }
 
 /** Runs through some events, or heads where there is a number; what a flashblock does when it is executed is up to the test. */
 async function run(
   events: readonly (FlashblockEvent | number)[],
   execute: Execute,
-  { load, standing = [], sealedOtherwise }: World = {},
+  { load, standing = [], sealedOtherwise, stopTime }: World = {},
 ) {
   const registry = new Registry();
   const published: FeedItem[] = [];
@@ -76,6 +78,7 @@ async function run(
       },
       observe: (event) => observed.push(event),
       accuracy,
+      stop: () => (stopTime === undefined ? undefined : { time: stopTime, reason: 'a fork is not known' }),
     },
   );
   const done = preconfirming.run(new AbortController().signal);
@@ -105,6 +108,28 @@ it('tells of each flashblock once it is executed, and trusts what it was execute
   ]);
   expect(result.accept).toHaveBeenCalledTimes(2);
   expect(result.ageMs).toBeLessThan(60_000);
+});
+
+it('begins no block of a fork that is not known (B16)', async () => {
+  const numbers: number[] = [];
+  const events = [next(2, 0), next(3, 0), next(3, 1)];
+  const result = await run(
+    events,
+    async (text) => {
+      numbers.push(
+        Number((JSON.parse(text) as { metadata: { block_number: number } }).metadata.block_number),
+      );
+      return executed;
+    },
+    { stopTime: 1_700_000_006, standing: [makeFlashblock({ number: 2, index: 0, attempt: '' }).payloadId] },
+  );
+  expect(numbers).toEqual([2]);
+  expect(result.refused).toHaveLength(1);
+  expect(result.observed.at(-1)).toMatchObject({
+    kind: 'refused',
+    number: 3,
+    error: { message: 'a fork is not known' },
+  });
 });
 
 it('refuses a block whose flashblock is false, trusts nothing it was told for it, and goes on with the next', async () => {

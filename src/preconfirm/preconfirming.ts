@@ -1,5 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
-import { isUnsupported } from '../executor/errors.ts';
+import { isUnsupported, UnknownForkError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
@@ -7,6 +7,7 @@ import { BlockReads, type PinnedState } from '../follow/state/pinned-state.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
 import type { FlashblockEvent } from '../source/flashblocks/events.ts';
+import type { Flashblock } from '../source/flashblocks/flashblock.ts';
 import type { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
 import type { ObservePreconfirming } from './events.ts';
 import type { Accuracy } from './metrics.ts';
@@ -26,6 +27,8 @@ export interface PreconfirmingModules {
   readonly publish: PublishToFeed;
   readonly observe: ObservePreconfirming;
   readonly accuracy: Accuracy;
+  /** From when on no block is executed, and why: the rules are not known (B16). */
+  readonly stop?: () => { readonly time: number; readonly reason: string } | undefined;
 }
 
 /** The number of the block that each payload is of. */
@@ -113,6 +116,13 @@ export class Preconfirming {
     );
   }
 
+  /** A block is not begun by rules that are known to be too old for it. */
+  #expectKnown({ base }: Flashblock): void {
+    const stop = this.#modules.stop?.();
+    if (base === undefined || stop === undefined || base.timestamp < BigInt(stop.time)) return;
+    throw new UnknownForkError(stop.reason);
+  }
+
   async #execute({ flashblock, stream }: Told, signal: AbortSignal): Promise<void> {
     const { executor, state, publish, observe, accuracy } = this.#modules;
     const { payloadId, blockNumber, index } = flashblock;
@@ -125,6 +135,7 @@ export class Preconfirming {
         rounds++;
         return within(state.loadFor(reads, keys, asOf), deadline - performance.now());
       };
+      this.#expectKnown(flashblock);
       const executed = await executor.executeFlashblock(flashblock.text, load, deadline, signal);
       state.accept(reads);
       // The first of a block takes the place of those of its number and above.
