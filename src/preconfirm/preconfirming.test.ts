@@ -116,9 +116,7 @@ it('begins no block of a fork that is not known (B16)', async () => {
   const result = await run(
     events,
     async (text) => {
-      numbers.push(
-        Number((JSON.parse(text) as { metadata: { block_number: number } }).metadata.block_number),
-      );
+      numbers.push((JSON.parse(text) as { metadata: { block_number: number } }).metadata.block_number);
       return executed;
     },
     { stopTime: 1_700_000_006, standing: [makeFlashblock({ number: 2, index: 0, attempt: '' }).payloadId] },
