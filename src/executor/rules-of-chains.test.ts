@@ -4,6 +4,7 @@ import { assemble } from '../../test/support/assembler.ts';
 import { executeOfficialChain, HEAD, roomyOptions } from '../../test/support/serve/executor.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { CHAINS } from '../rules/chains.ts';
+import { activationTimes } from '../rules/own-config.ts';
 import type { ChainRow } from '../rules/row.ts';
 import type { CallResult } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
@@ -79,6 +80,14 @@ it('is all chains but those of development', () => {
   expect(times.map(([name]) => name)).toEqual(
     CHAINS.map(({ name }) => name).filter((name) => name !== 'geth-dev' && name !== 'anvil'),
   );
+});
+
+it('says of each row since when its newest fork is in force', () => {
+  for (const { config, newestFork, unknownFork } of CHAINS) {
+    const begun = activationTimes(config);
+    expect(begun).toContain(newestFork.since);
+    if (unknownFork !== undefined) expect(begun).toContain(unknownFork.since);
+  }
 });
 
 describe.each(times)('%s', (_name, row, forkTime) => {

@@ -20,8 +20,3 @@ export class NotExtendingError extends Error {
 export class FalseCopyError extends Error {
   override readonly name = 'FalseCopyError';
 }
-
-/** From here on the chain has rules that we lack: nothing is executed by ours (B16). */
-export class RulesTooOldError extends Error {
-  override readonly name = 'RulesTooOldError';
-}

@@ -7,7 +7,7 @@ import type { Circumstances, Exclusion } from '../source/heads/leader-moment.ts'
 import type { ChainSource, HeadListener } from '../source/interface.ts';
 import type { Anchoring } from './anchor.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
-import { FalseCopyError, NotExtendingError, RulesTooOldError, UnfollowableError } from './errors.ts';
+import { FalseCopyError, NotExtendingError, UnfollowableError } from './errors.ts';
 import { type FinalityModules, markFinality } from './finality.ts';
 import type { ChainMover } from './mover.ts';
 import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
@@ -215,8 +215,7 @@ export class FollowLoop {
   /** A block that our rules refuse, or may not be executed by: nobody lied, but they may be too old. */
   async #noteRules(problem: unknown, signal: AbortSignal): Promise<void> {
     const { rules } = this.#modules;
-    if (problem instanceof RulesTooOldError || problem instanceof UnknownForkError)
-      await rules.stopped(problem.message);
+    if (problem instanceof UnknownForkError) await rules.stopped(problem.message);
     if (!(problem instanceof RefusedBlockError)) return;
     await rules.refused(problem, signal);
     // While it may be false, somebody else's is rather gone to.

@@ -2,12 +2,12 @@ import { expect, it, vi } from 'vitest';
 import { FollowWorld, targetOf } from '../../test/support/follow/world.ts';
 import { refOf } from '../../test/support/store/contract-chain.ts';
 import type { Outcome } from '../chain/outcome.ts';
-import { InvalidBlockError } from '../executor/errors.ts';
+import { InvalidBlockError, UnknownForkError } from '../executor/errors.ts';
 import type { FeedItem } from '../feed/interface.ts';
+import type { RulesStop } from '../rules/row.ts';
 import type { Target } from '../source/heads/leader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
-import { RulesTooOldError } from './errors.ts';
-import { ChainMover, type Stop } from './mover.ts';
+import { ChainMover } from './mover.ts';
 
 const { signal } = new AbortController();
 
@@ -192,13 +192,13 @@ it('executes no block of a time whose rules are not known (B16)', async () => {
   const tip = world.grow(main, 8);
   a.tip = tip;
   const time = world.at(tip, 23)?.timestamp ?? 0;
-  const stop = (): Stop => ({ time, reason: 'a fork that is not known here' });
+  const stop = (): RulesStop => ({ time, reason: 'a fork that is not known here' });
   const options = { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 16, catchUpBlocks: 4, verifyState: true };
   const mover = new ChainMover(options, { ...world.modules(), prove: async () => [], stop });
   const go = async (target: Target): Promise<void> => {
     while (!(await mover.moveTowards(target, signal)));
   };
-  await expect(go(targetOf(tip, 'follow'))).rejects.toThrow(RulesTooOldError);
+  await expect(go(targetOf(tip, 'follow'))).rejects.toThrow(UnknownForkError);
   expect(await world.head()).toEqual(refOf(world.at(tip, 22) ?? tip));
   // A reorg below it is followed as far as that.
   const fork = world.grow(world.at(main, 19) ?? main, 6, 'fork');

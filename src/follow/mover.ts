@@ -1,10 +1,11 @@
 import type { BlockRef, EncodedOutcome } from '../chain/outcome.ts';
-import { InvalidBlockError } from '../executor/errors.ts';
+import { InvalidBlockError, UnknownForkError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { Promotion } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed, SentRemovedBlock } from '../feed/interface.ts';
 import { type UndoWindow, undoBlocks } from '../primitives/undo-window.ts';
+import type { RulesStop } from '../rules/row.ts';
 import type { Target } from '../source/heads/leader.ts';
 import type { ChainSource, HeadEvent } from '../source/interface.ts';
 import { Denials } from '../source/pool/denials.ts';
@@ -12,7 +13,7 @@ import type { BlockTime } from '../store/block-time.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { removedBlocks } from './blocks/removed.ts';
-import { NotExtendingError, RulesTooOldError } from './errors.ts';
+import { NotExtendingError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Forks } from './forks.ts';
 import { BlockReads, type PinnedState } from './state/pinned-state.ts';
@@ -33,12 +34,6 @@ export interface FollowerOptions {
   readonly verifyState: boolean;
 }
 
-/** No block of this time (in seconds) or later is executed. */
-export interface Stop {
-  readonly time: number;
-  readonly reason: string;
-}
-
 export interface FollowerModules {
   readonly store: Store;
   readonly executor: NativeExecutor;
@@ -48,7 +43,7 @@ export interface FollowerModules {
   /** Reads what the chain really has, with a proof of it. */
   readonly prove: StateReader;
   /** From when on the chain has rules that we lack, and why, if that is known (B16). */
-  readonly stop?: () => Stop | undefined;
+  readonly stop?: () => RulesStop | undefined;
   readonly blockTime: Pick<BlockTime, 'ms'>;
   readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
@@ -242,7 +237,7 @@ export class ChainMover {
     const stop = this.#modules.stop?.();
     if (stop === undefined) return blocks;
     const known = blocks.findIndex(({ timestamp }) => timestamp >= stop.time);
-    if (known === 0) throw new RulesTooOldError(stop.reason);
+    if (known === 0) throw new UnknownForkError(stop.reason);
     return known < 0 ? blocks : blocks.slice(0, known);
   }
 

@@ -5,18 +5,17 @@ import type { Receipt } from '../chain/receipt.ts';
 import type { Executor, HeldStateView } from '../executor/interface.ts';
 import type { ConfirmedBlock, FeedEvent, PreconfirmedFlashblock } from '../feed/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
-import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { type Awaitable, type Hex, ZERO_HASH } from '../primitives/hex.ts';
 import type { BlockLogs, LogQuery } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
 import { type Checkpoint, forEachLog, RenderedBlock } from './rendered.ts';
 
 /** What pre-confirmed logs and receipts have as their block hash (B6): the block has none yet. */
-export const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
 
 /** A pre-confirmed block as it is after one flashblock. The next one makes another of it. */
 export class PreconfirmedBlock implements BlockLogs {
   readonly number: number;
-  readonly hash = NO_HASH;
+  readonly hash = ZERO_HASH;
   readonly timestamp: number;
   readonly timestampMs: number | undefined;
   readonly parentHash: Hex;
@@ -43,7 +42,7 @@ export class PreconfirmedBlock implements BlockLogs {
     // Only the first flashblock has the transaction that says it.
     this.timestampMs = before === undefined ? outcome.timestampMs : before.timestampMs;
     this.parentHash = outcome.parentHash;
-    this.hashSoFar = outcome.hash === NO_HASH ? undefined : outcome.hash;
+    this.hashSoFar = outcome.hash === ZERO_HASH ? undefined : outcome.hash;
     this.index = index;
     this.payloadId = payloadId;
     this.flashblocks = [...(before?.flashblocks ?? []), flashblock];

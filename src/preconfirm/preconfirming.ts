@@ -6,6 +6,7 @@ import type { PublishToFeed } from '../feed/interface.ts';
 import { BlockReads, type PinnedState } from '../follow/state/pinned-state.ts';
 import { StateUnavailableError } from '../primitives/errors.ts';
 import type { Hex } from '../primitives/hex.ts';
+import type { RulesStop } from '../rules/row.ts';
 import type { FlashblockEvent } from '../source/flashblocks/events.ts';
 import type { Flashblock } from '../source/flashblocks/flashblock.ts';
 import type { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
@@ -28,7 +29,7 @@ export interface PreconfirmingModules {
   readonly observe: ObservePreconfirming;
   readonly accuracy: Accuracy;
   /** From when on no block is executed, and why: the rules are not known (B16). */
-  readonly stop?: () => { readonly time: number; readonly reason: string } | undefined;
+  readonly stop?: () => RulesStop | undefined;
 }
 
 /** The number of the block that each payload is of. */

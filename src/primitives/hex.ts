@@ -1,6 +1,9 @@
 /** Lower-case hex text with its 0x prefix. */
 export type Hex = `0x${string}`;
 
+/** What stands where a hash is not known, or there is none. */
+export const ZERO_HASH: Hex = `0x${'0'.repeat(64)}`;
+
 /** An answer or a promise of one: stores and native reads are synchronous where they can be. */
 export type Awaitable<T> = T | Promise<T>;
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compareConfig, deniesFork } from './compare-config.ts';
 import { parseEthConfig } from './eth-config.ts';
 import { ownForkConfig, withBlobChange } from './own-config.ts';
+import type { ChainConfig } from './row.ts';
 
 const PRAGUE_BLOBS = { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 };
 const BPO_BLOBS = { target: 10, max: 15, baseFeeUpdateFraction: 8_346_193 };
@@ -76,8 +77,10 @@ describe('an upstream with other rules (B16)', () => {
       ...{ ...prague, bpo1Time: 3_000 },
       blobSchedule: { prague: PRAGUE_BLOBS, bpo1: BPO_BLOBS },
     });
-    expect(compareConfig(adopted ?? {}, parseEthConfig({ current: fork(prague, 1_500), next }))).toEqual([]);
-    expect(ownForkConfig(adopted ?? {}, 2_999).blobSchedule).toEqual(PRAGUE_BLOBS);
+    expect(compareConfig(adopted ?? prague, parseEthConfig({ current: fork(prague, 1_500), next }))).toEqual(
+      [],
+    );
+    expect(ownForkConfig(adopted ?? prague, 2_999).blobSchedule).toEqual(PRAGUE_BLOBS);
   });
 
   it('has other contents at a time that is known', () => {
@@ -110,13 +113,14 @@ it.each([
 });
 
 it('keeps changes of blob parameters in the order of their times, as long as there are names for them', () => {
-  let config: Readonly<Record<string, unknown>> | undefined = { chainId: 1 };
+  const bare: ChainConfig = { chainId: 1 };
+  let config: ChainConfig | undefined = bare;
   for (const activationTime of [50, 10, 40, 20, 30]) {
-    config = withBlobChange(config ?? {}, { activationTime, blobSchedule: PRAGUE_BLOBS });
+    config = withBlobChange(config ?? bare, { activationTime, blobSchedule: PRAGUE_BLOBS });
   }
   expect([1, 2, 3, 4, 5].map((name) => config?.[`bpo${name}Time`])).toEqual([10, 20, 30, 40, 50]);
-  expect(withBlobChange(config ?? {}, { activationTime: 60, blobSchedule: PRAGUE_BLOBS })).toBeUndefined();
-  expect(withBlobChange(config ?? {}, { activationTime: 50, blobSchedule: BPO_BLOBS })).toMatchObject({
+  expect(withBlobChange(config ?? bare, { activationTime: 60, blobSchedule: PRAGUE_BLOBS })).toBeUndefined();
+  expect(withBlobChange(config ?? bare, { activationTime: 50, blobSchedule: BPO_BLOBS })).toMatchObject({
     bpo5Time: 50,
     blobSchedule: { bpo5: BPO_BLOBS },
   });

@@ -3,10 +3,10 @@ import {
   activationTimes,
   type BlobChange,
   DEPOSIT_CONTRACT,
-  type GenesisConfig,
   isOpStack,
   ownForkConfig,
 } from './own-config.ts';
+import type { ChainConfig } from './row.ts';
 
 /** What an upstream's rules have that ours lack. */
 export type ConfigDifference =
@@ -18,7 +18,7 @@ export type ConfigDifference =
   | { readonly kind: 'contents'; readonly activationTime: number; readonly forkId: string | undefined };
 
 /** How the rules that an upstream tells differ from ours, by time. */
-export function compareConfig(ours: GenesisConfig, theirs: EthConfig): readonly ConfigDifference[] {
+export function compareConfig(ours: ChainConfig, theirs: EthConfig): readonly ConfigDifference[] {
   const times = activationTimes(ours);
   return forksOf(theirs).flatMap((fork): readonly ConfigDifference[] => {
     const { activationTime, forkId, blobSchedule } = fork;

@@ -1,7 +1,5 @@
 import { type BlobSchedule, type ForkConfig, readBlobSchedule } from './eth-config.ts';
-
-/** The `config` object of a genesis file. */
-export type GenesisConfig = Readonly<Record<string, unknown>>;
+import type { ChainConfig } from './row.ts';
 
 /** Precompiles by the fork that brought them: their last bytes. */
 const PRECOMPILES: readonly (readonly [Fork, readonly number[]])[] = [
@@ -23,8 +21,8 @@ const SYSTEM_CONTRACTS: readonly (readonly [Fork, string])[] = [
 ];
 export const DEPOSIT_CONTRACT = 'DEPOSIT_CONTRACT_ADDRESS';
 
-/** As Ethereum has them; a genesis file may have its own. */
-const BLOBS: Readonly<Record<string, BlobSchedule>> = {
+/** Blob parameters by fork, as Ethereum has them; a genesis file may have its own. */
+export const ETHEREUM_BLOBS: Readonly<Record<string, BlobSchedule>> = {
   cancun: { target: 3, max: 6, baseFeeUpdateFraction: 3_338_477 },
   prague: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
   osaka: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
@@ -41,7 +39,7 @@ const TIMES: Readonly<Partial<Record<Fork, readonly string[]>>> = {
 };
 
 /** The times at which a config changes its rules. */
-export function activationTimes(config: GenesisConfig): ReadonlySet<number> {
+export function activationTimes(config: ChainConfig): ReadonlySet<number> {
   const { base } = config;
   // Base has its own forks apart, by their names.
   const own = typeof base === 'object' && base !== null ? Object.values(base) : [];
@@ -50,12 +48,12 @@ export function activationTimes(config: GenesisConfig): ReadonlySet<number> {
 }
 
 /** Whether it is of an OP-stack chain, which has no blobs of its own. */
-export function isOpStack(config: GenesisConfig): boolean {
+export function isOpStack(config: ChainConfig): boolean {
   return 'optimism' in config || 'regolithTime' in config || 'bedrockBlock' in config;
 }
 
 /** Our rules at a time as `eth_config` would tell them. */
-export function ownForkConfig(config: GenesisConfig, time: number): Omit<ForkConfig, 'forkId'> {
+export function ownForkConfig(config: ChainConfig, time: number): Omit<ForkConfig, 'forkId'> {
   const isActive = (fork: Fork): boolean => {
     const fields = TIMES[fork];
     // Before there were forks by time; chains that have these begin after all others.
@@ -74,14 +72,14 @@ export function ownForkConfig(config: GenesisConfig, time: number): Omit<ForkCon
 }
 
 /** Blob parameters in force at a time, by our rules. */
-function blobsAt(config: GenesisConfig, time: number): BlobSchedule | undefined {
+function blobsAt(config: ChainConfig, time: number): BlobSchedule | undefined {
   if (isOpStack(config)) return undefined;
   const schedule = (config['blobSchedule'] ?? {}) as Readonly<Record<string, unknown>>;
   const names = ['cancun', 'prague', 'osaka', ...BPO_NAMES];
   const begun = names.flatMap((name) => {
     const at = timeOf(config[`${name}Time`]);
     const own = schedule[name];
-    const blobs = own === undefined ? BLOBS[name] : readBlobSchedule(own);
+    const blobs = own === undefined ? ETHEREUM_BLOBS[name] : readBlobSchedule(own);
     return at === undefined || at > time || blobs === undefined ? [] : [{ at, blobs }];
   });
   return begun.toSorted((a, b) => a.at - b.at).at(-1)?.blobs;
@@ -97,7 +95,7 @@ export interface BlobChange {
 }
 
 /** The config with a further change of blob parameters; undefined when there is no name left for it. */
-export function withBlobChange(config: GenesisConfig, change: BlobChange): GenesisConfig | undefined {
+export function withBlobChange(config: ChainConfig, change: BlobChange): ChainConfig | undefined {
   const schedule = (config['blobSchedule'] ?? {}) as Readonly<Record<string, unknown>>;
   const known = BPO_NAMES.flatMap((name) => {
     const at = timeOf(config[`${name}Time`]);
@@ -108,6 +106,7 @@ export function withBlobChange(config: GenesisConfig, change: BlobChange): Genes
   const named = all.toSorted((a, b) => a.at - b.at).map((one, index) => ({ ...one, name: BPO_NAMES[index] }));
   const rest = Object.entries(config).filter(([name]) => !BPO_NAMES.some((bpo) => name === `${bpo}Time`));
   return {
+    chainId: config.chainId,
     ...Object.fromEntries(rest),
     ...Object.fromEntries(named.map(({ name, at }) => [`${name}Time`, at])),
     blobSchedule: { ...schedule, ...Object.fromEntries(named.map(({ name, blobs }) => [name, blobs])) },

@@ -4,6 +4,12 @@ export interface ChainConfig {
   readonly [field: string]: unknown;
 }
 
+/** From when on (in seconds) no block is executed, and why: its rules are not known (B16). */
+export interface RulesStop {
+  readonly time: number;
+  readonly reason: string;
+}
+
 /** How a chain tells of blocks before they are sealed. */
 export type PreconfirmationKind = 'none' | 'flashblocks' | 'subblocks' | 'peers only';
 

@@ -1,10 +1,6 @@
 import { configText } from '../../rules/chains.ts';
-import {
-  activationTimes,
-  type BlobChange,
-  type GenesisConfig,
-  withBlobChange,
-} from '../../rules/own-config.ts';
+import { activationTimes, type BlobChange, withBlobChange } from '../../rules/own-config.ts';
+import type { ChainConfig } from '../../rules/row.ts';
 import type { Store } from '../../store/interface.ts';
 
 /** Name under which a store keeps the changes of blob parameters that were adopted: upstreams name them for a while only. */
@@ -14,7 +10,7 @@ const ADOPTED_META = 'adoptedBlobs';
 export async function withAdopted(store: Pick<Store, 'getMeta'>, rules: string): Promise<string> {
   const changes = await adoptedIn(store);
   if (changes.length === 0) return rules;
-  const own = JSON.parse(configText(rules)) as GenesisConfig;
+  const own = JSON.parse(configText(rules)) as ChainConfig;
   const times = activationTimes(own);
   const further = changes.filter(({ activationTime }) => !times.has(activationTime));
   return JSON.stringify(further.reduce((config, change) => withBlobChange(config, change) ?? config, own));

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/source/upstreams.ts';
-import { type GenesisConfig, ownForkConfig } from '../../rules/own-config.ts';
+import { ownForkConfig } from '../../rules/own-config.ts';
+import type { ChainConfig } from '../../rules/row.ts';
 import type { JsonObject } from '../../source/interface.ts';
 import { ForkWatch } from './fork-watch.ts';
 
@@ -22,7 +23,7 @@ function fork(activationTime: number, more: object = {}): object {
 async function watch(said: Record<string, object | undefined>) {
   const clock = new ManualClock();
   const logged: string[] = [];
-  const adopted: GenesisConfig[] = [];
+  const adopted: ChainConfig[] = [];
   const log = (_: unknown, text: string): void => void logged.push(text);
   const forks = new ForkWatch(
     config,

@@ -1,6 +1,7 @@
 import { type ConfigDifference, compareConfig, deniesFork } from '../../rules/compare-config.ts';
 import { type EthConfig, parseEthConfig } from '../../rules/eth-config.ts';
-import { type BlobChange, type GenesisConfig, withBlobChange } from '../../rules/own-config.ts';
+import { type BlobChange, withBlobChange } from '../../rules/own-config.ts';
+import type { ChainConfig } from '../../rules/row.ts';
 import { type Clock, sleep } from '../../source/clock.ts';
 import type { ChainSource, JsonObject } from '../../source/interface.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -17,7 +18,7 @@ export interface ForkWatchModules {
   /** The upstream whose chain is followed. */
   readonly leader: () => string | undefined;
   /** Takes over rules that differ from ours in blob parameters only. */
-  readonly adopt: (config: GenesisConfig, change: BlobChange) => Promise<void>;
+  readonly adopt: (config: ChainConfig, change: BlobChange) => Promise<void>;
 }
 
 /** A fork that upstreams know and we do not. */
@@ -37,14 +38,14 @@ const TURN_MS = 5_000;
 export class ForkWatch {
   readonly #options: ForkWatchOptions;
   readonly #modules: ForkWatchModules;
-  #config: GenesisConfig;
+  #config: ChainConfig;
   /** By upstream; undefined of one that does not offer it. */
   readonly #said = new Map<string, EthConfig | undefined>();
   /** What has been logged. */
   readonly #logged = new Set<string>();
   #lookedAt: number | undefined;
 
-  constructor(config: GenesisConfig, options: ForkWatchOptions, modules: ForkWatchModules) {
+  constructor(config: ChainConfig, options: ForkWatchOptions, modules: ForkWatchModules) {
     this.#config = config;
     this.#options = options;
     this.#modules = modules;

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { configText } from '../../rules/chains.ts';
-import type { GenesisConfig } from '../../rules/own-config.ts';
+import type { ChainConfig } from '../../rules/row.ts';
 import { systemClock } from '../../source/clock.ts';
 import type { ChainSource } from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
@@ -35,7 +35,7 @@ export function openGuard(
       modules.logger.warn({ err }, 'adopted blob parameters cannot be kept'),
     );
   };
-  const config = JSON.parse(configText(rules)) as GenesisConfig;
+  const config = JSON.parse(configText(rules)) as ChainConfig;
   const forks = new ForkWatch(config, options, { ...modules, clock, adopt });
   const refusals = new Refusals(options, { ...modules, clock });
   return new RulesGuard({ forks, refusals, health: new RulesHealth(modules) });

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../../chain/outcome.ts';
+import type { RulesStop } from '../../rules/row.ts';
 import { type ForkWatch, forkWords, UPGRADE } from './fork-watch.ts';
 import type { Refusals, Refused } from './refusals.ts';
 import type { RulesHealth } from './rules-health.ts';
@@ -29,7 +30,7 @@ export class RulesGuard {
   }
 
   /** From when on no block is executed, and why. */
-  get stop(): { readonly time: number; readonly reason: string } | undefined {
+  get stop(): RulesStop | undefined {
     const fork = this.#modules.forks.unknownFork;
     if (fork === undefined) return undefined;
     return {

@@ -3,7 +3,7 @@ import { parseObject } from '../../primitives/parse.ts';
 import { configText } from '../../rules/chains.ts';
 import { compareConfig } from '../../rules/compare-config.ts';
 import { forksOf } from '../../rules/eth-config.ts';
-import type { GenesisConfig } from '../../rules/own-config.ts';
+import type { ChainConfig } from '../../rules/row.ts';
 import { SourceError } from '../../source/errors.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
 import { isNotOffered } from '../../source/reads/fork-configs.ts';
@@ -44,7 +44,7 @@ export async function checkForks(context: ForksContext): Promise<void> {
     );
     return;
   }
-  const differences = compareConfig(JSON.parse(configText(rules)) as GenesisConfig, theirs);
+  const differences = compareConfig(JSON.parse(configText(rules)) as ChainConfig, theirs);
   const times = forksOf(theirs).map(({ activationTime }) => activationTime);
   if (differences.length === 0) section.ok('forks', `known here up to time ${Math.max(...times)}`);
   for (const difference of differences) {

@@ -1,5 +1,5 @@
 import type { ChainRow } from '../row.ts';
-import { type OpForks, opConfig } from './op-stack.ts';
+import { type OpForks, opConfig, SUPERCHAIN, SUPERCHAIN_SEPOLIA } from './op-stack.ts';
 
 /** Base's own forks, in seconds. */
 interface BaseForks {
@@ -36,16 +36,7 @@ export const BASE_CHAINS: readonly ChainRow[] = [
       source:
         'alloy-op-hardforks 0.5; docs.base.org upgrades (Azul, Beryl); docs.chainstack.com base-denim-200ms-blocks; Cobalt computed from its date (2026-11-15)',
     },
-    {
-      bedrockBlock: 0,
-      canyonTime: 1_704_992_401,
-      ecotoneTime: 1_710_374_401,
-      fjordTime: 1_720_627_201,
-      graniteTime: 1_726_070_401,
-      holoceneTime: 1_736_445_601,
-      isthmusTime: 1_746_806_401,
-      jovianTime: 1_764_691_201,
-    },
+    SUPERCHAIN,
     { azul: 1_779_991_200, beryl: 1_782_410_400, cobalt: 1_790_791_200, denim: 1_793_901_600 },
   ),
   row(
@@ -54,16 +45,7 @@ export const BASE_CHAINS: readonly ChainRow[] = [
       source:
         'alloy-op-hardforks 0.5; docs.base.org upgrades; docs.chainstack.com base-denim-200ms-blocks (2026-11-15)',
     },
-    {
-      bedrockBlock: 0,
-      canyonTime: 1_699_981_200,
-      ecotoneTime: 1_708_534_800,
-      fjordTime: 1_716_998_400,
-      graniteTime: 1_723_478_400,
-      holoceneTime: 1_732_633_200,
-      isthmusTime: 1_744_905_600,
-      jovianTime: 1_763_568_001,
-    },
+    SUPERCHAIN_SEPOLIA,
     { azul: 1_776_708_000, beryl: 1_781_805_600, cobalt: 1_790_186_400, denim: 1_792_605_600 },
   ),
 ];

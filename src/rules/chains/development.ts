@@ -1,4 +1,6 @@
+import { ETHEREUM_BLOBS } from '../own-config.ts';
 import type { ChainRow } from '../row.ts';
+import { ISTANBUL_FROM_GENESIS } from './shared.ts';
 
 function row(name: string, title: string, chainId: number): ChainRow {
   return {
@@ -6,15 +8,7 @@ function row(name: string, title: string, chainId: number): ChainRow {
     title,
     config: {
       chainId,
-      homesteadBlock: 0,
-      eip150Block: 0,
-      eip155Block: 0,
-      eip158Block: 0,
-      byzantiumBlock: 0,
-      constantinopleBlock: 0,
-      petersburgBlock: 0,
-      istanbulBlock: 0,
-      muirGlacierBlock: 0,
+      ...ISTANBUL_FROM_GENESIS,
       berlinBlock: 0,
       londonBlock: 0,
       arrowGlacierBlock: 0,
@@ -25,11 +19,7 @@ function row(name: string, title: string, chainId: number): ChainRow {
       pragueTime: 0,
       osakaTime: 0,
       depositContractAddress: '0x0000000000000000000000000000000000000000',
-      blobSchedule: {
-        cancun: { target: 3, max: 6, baseFeeUpdateFraction: 3_338_477 },
-        prague: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
-        osaka: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
-      },
+      blobSchedule: ETHEREUM_BLOBS,
     },
     newestFork: { name: 'Osaka', since: 0 },
     blockTimeMs: 1_000,

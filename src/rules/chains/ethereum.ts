@@ -1,10 +1,9 @@
+import { ETHEREUM_BLOBS } from '../own-config.ts';
 import type { ChainRow } from '../row.ts';
+import { ISTANBUL_FROM_GENESIS } from './shared.ts';
 
-/** What every fork of Ethereum up to the merge has in common with `geth --dev` and genesis files. */
 const BLOBS = {
-  cancun: { target: 3, max: 6, baseFeeUpdateFraction: 3_338_477 },
-  prague: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
-  osaka: { target: 6, max: 9, baseFeeUpdateFraction: 5_007_716 },
+  ...ETHEREUM_BLOBS,
   bpo1: { target: 10, max: 15, baseFeeUpdateFraction: 8_346_193 },
   bpo2: { target: 14, max: 21, baseFeeUpdateFraction: 11_684_671 },
 };
@@ -52,15 +51,7 @@ export const ETHEREUM_CHAINS: readonly ChainRow[] = [
     title: 'Sepolia',
     config: {
       chainId: 11_155_111,
-      homesteadBlock: 0,
-      eip150Block: 0,
-      eip155Block: 0,
-      eip158Block: 0,
-      byzantiumBlock: 0,
-      constantinopleBlock: 0,
-      petersburgBlock: 0,
-      istanbulBlock: 0,
-      muirGlacierBlock: 0,
+      ...ISTANBUL_FROM_GENESIS,
       berlinBlock: 0,
       londonBlock: 0,
       // Where its merge was; `mergeNetsplitBlock` of geth's config (1,735,371) is a later fork id without rules.

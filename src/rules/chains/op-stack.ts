@@ -1,4 +1,5 @@
 import type { ChainRow, PreconfirmationKind } from '../row.ts';
+import { ISTANBUL_FROM_GENESIS } from './shared.ts';
 
 /** When the forks of an OP-stack chain begin: seconds, and blocks for the first. */
 export interface OpForks {
@@ -22,15 +23,7 @@ export function opConfig(
   return {
     chainId,
     optimism: {},
-    homesteadBlock: 0,
-    eip150Block: 0,
-    eip155Block: 0,
-    eip158Block: 0,
-    byzantiumBlock: 0,
-    constantinopleBlock: 0,
-    petersburgBlock: 0,
-    istanbulBlock: 0,
-    muirGlacierBlock: 0,
+    ...ISTANBUL_FROM_GENESIS,
     berlinBlock,
     londonBlock: forks.bedrockBlock,
     mergeNetsplitBlock: forks.bedrockBlock,
@@ -43,8 +36,8 @@ export function opConfig(
   };
 }
 
-/** The forks that most chains of the superchain had at the same times. */
-const SUPERCHAIN: OpForks = {
+/** The forks that most chains of the superchain, and Base, had at the same times. */
+export const SUPERCHAIN: OpForks = {
   bedrockBlock: 0,
   canyonTime: 1_704_992_401,
   ecotoneTime: 1_710_374_401,
@@ -53,8 +46,20 @@ const SUPERCHAIN: OpForks = {
   holoceneTime: 1_736_445_601,
   isthmusTime: 1_746_806_401,
   jovianTime: 1_764_691_201,
-  karstTime: 1_783_526_401,
 };
+/** The same of their test networks. */
+export const SUPERCHAIN_SEPOLIA: OpForks = {
+  bedrockBlock: 0,
+  canyonTime: 1_699_981_200,
+  ecotoneTime: 1_708_534_800,
+  fjordTime: 1_716_998_400,
+  graniteTime: 1_723_478_400,
+  holoceneTime: 1_732_633_200,
+  isthmusTime: 1_744_905_600,
+  jovianTime: 1_763_568_001,
+};
+/** Karst, where it came to all on the same day. */
+const KARST = 1_783_526_401;
 /** Of chains that began with Granite. */
 const FROM_GRANITE = { ...SUPERCHAIN, canyonTime: 0, ecotoneTime: 0, fjordTime: 0, graniteTime: 0 };
 
@@ -84,47 +89,37 @@ function row({ name, title, chainId, forks, ...more }: Member): ChainRow {
 export const OP_CHAINS: readonly ChainRow[] = [
   row({
     ...{ name: 'op-mainnet', title: 'OP Mainnet', chainId: 10 },
-    forks: { ...SUPERCHAIN, karstTime: 1_783_526_401, bedrockBlock: 105_235_063 },
+    forks: { ...SUPERCHAIN, karstTime: KARST, bedrockBlock: 105_235_063 },
     berlinBlock: 3_950_000,
     preconfirmations: 'subblocks',
     source: `${REGISTRY}; alloy-op-hardforks 0.5 (Berlin); op-node v1.20.0 (subblocks since 2026-08-31)`,
   }),
   row({
     ...{ name: 'op-sepolia', title: 'OP Sepolia', chainId: 11_155_420 },
-    forks: {
-      bedrockBlock: 0,
-      canyonTime: 1_699_981_200,
-      ecotoneTime: 1_708_534_800,
-      fjordTime: 1_716_998_400,
-      graniteTime: 1_723_478_400,
-      holoceneTime: 1_732_633_200,
-      isthmusTime: 1_744_905_600,
-      jovianTime: 1_763_568_001,
-      karstTime: 1_781_712_001,
-    },
+    forks: { ...SUPERCHAIN_SEPOLIA, karstTime: 1_781_712_001 },
     preconfirmations: 'subblocks',
     source: `${REGISTRY}; op-node v1.19.6 (subblocks since 2026-08-17)`,
   }),
   row({
     ...{ name: 'unichain', title: 'Unichain', chainId: 130, blockTimeMs: 1_000 },
-    forks: { ...FROM_GRANITE, karstTime: 1_783_526_401 },
+    forks: { ...FROM_GRANITE, karstTime: KARST },
     preconfirmations: 'flashblocks',
   }),
   row({
     ...{ name: 'ink', title: 'Ink', chainId: 57_073, blockTimeMs: 1_000 },
-    forks: { ...FROM_GRANITE, holoceneTime: 1_742_396_400, karstTime: 1_783_526_401 },
+    forks: { ...FROM_GRANITE, holoceneTime: 1_742_396_400, karstTime: KARST },
   }),
   row({
     ...{ name: 'soneium', title: 'Soneium', chainId: 1_868 },
-    forks: { ...FROM_GRANITE, holoceneTime: 1_738_573_200, karstTime: 1_783_526_401 },
+    forks: { ...FROM_GRANITE, holoceneTime: 1_738_573_200, karstTime: KARST },
   }),
   row({
     ...{ name: 'mode', title: 'Mode', chainId: 34_443 },
-    forks: { ...SUPERCHAIN, karstTime: 1_783_526_401 },
+    forks: { ...SUPERCHAIN, karstTime: KARST },
   }),
   row({
     ...{ name: 'zora', title: 'Zora', chainId: 7_777_777 },
-    forks: { ...SUPERCHAIN, karstTime: 1_783_526_401 },
+    forks: { ...SUPERCHAIN, karstTime: KARST },
   }),
   row({
     ...{ name: 'world-chain', title: 'World Chain', chainId: 480 },

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { CodedError, InvalidParamsError } from '../../primitives/errors.ts';
-import { type Awaitable, fromHex, type Hex } from '../../primitives/hex.ts';
+import { type Awaitable, fromHex, type Hex, ZERO_HASH } from '../../primitives/hex.ts';
 import { exceeds } from '../../primitives/json-text.ts';
 import {
   parseAddress,
@@ -44,9 +44,8 @@ export type Decoded =
 
 /** A builder makes ten or so a block; what claims more is not one. */
 const MAX_INDEX = 4_095;
-const BLOOM_BYTES = 256;
+export const BLOOM_BYTES = 256;
 const OPENING_BRACE = 0x7b;
-const NOTHING: Hex = `0x${'0'.repeat(64)}`;
 /** Room for the receipts that older builders add as metadata. */
 const JSON_LIMITS = { depth: 64, elements: 2 ** 18 };
 /** What is inflated between two looks at the limit: most messages come out in one piece. */
@@ -130,7 +129,11 @@ function readFlashblock(value: unknown, text: string): Flashblock {
     base: base === undefined ? undefined : readBase(base),
     diff: readDiff(diff),
   };
-  return { ...content, digest: digestOf(content, readKnownHash(diff, 'block_hash')), text };
+  return {
+    ...content,
+    digest: digestOf(content, readKnownHash(diff['block_hash'], 'diff.block_hash')),
+    text,
+  };
 }
 
 function readIndex(value: unknown): number {
@@ -148,10 +151,11 @@ function readNumber(value: unknown): number {
   return number;
 }
 
-const readUint = (value: unknown, bits: 64 | 256, where: string): bigint => {
+/** A quantity; throws `InvalidParamsError`. */
+export function readUint(value: unknown, bits: 64 | 256, where: string): bigint {
   if (value === '') throw new InvalidParamsError(`${where}: empty hex string`);
   return BigInt(parseQuantity(value, bits, where));
-};
+}
 
 function readBase(base: Readonly<Record<string, unknown>>): FlashblockBase {
   return {
@@ -176,8 +180,8 @@ function readDiff(diff: Readonly<Record<string, unknown>>): FlashblockDiff {
     );
   }
   const blobGas = diff['blob_gas_used'] ?? undefined;
-  const stateRoot = readKnownHash(diff, 'state_root');
-  const blockHash = readKnownHash(diff, 'block_hash');
+  const stateRoot = readKnownHash(diff['state_root'], 'diff.state_root');
+  const blockHash = readKnownHash(diff['block_hash'], 'diff.block_hash');
   return {
     stateRoot,
     receiptsRoot: parseHash(diff['receipts_root'], 'diff.receipts_root'),
@@ -186,16 +190,15 @@ function readDiff(diff: Readonly<Record<string, unknown>>): FlashblockDiff {
     blobGasUsed: blobGas === undefined ? undefined : readUint(blobGas, 64, 'diff.blob_gas_used'),
     // Without the root, it is the hash of a header that will never be sealed.
     blockHash: stateRoot === undefined ? undefined : blockHash,
-    withdrawalsRoot: readKnownHash(diff, 'withdrawals_root'),
+    withdrawalsRoot: readKnownHash(diff['withdrawals_root'], 'diff.withdrawals_root'),
     transactions: parseArray(diff['transactions'], 'diff.transactions').map(readTransaction),
   };
 }
 
 /** Builders that do not compute a hash leave it out, or send zeros. */
-function readKnownHash(diff: Readonly<Record<string, unknown>>, field: string): Hex | undefined {
-  const value = diff[field] ?? undefined;
-  const hash = value === undefined ? undefined : parseHash(value, `diff.${field}`);
-  return hash === NOTHING ? undefined : hash;
+export function readKnownHash(value: unknown, where: string): Hex | undefined {
+  const hash = value === undefined || value === null ? undefined : parseHash(value, where);
+  return hash === ZERO_HASH ? undefined : hash;
 }
 
 function readTransaction(value: unknown, at: number): Uint8Array {

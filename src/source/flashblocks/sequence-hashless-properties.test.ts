@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { arrivals, type Delivery, sealedAt } from '../../../test/support/source/deliveries.ts';
 import { BLOCK_SIZE, hashAfter, makeFlashblock } from '../../../test/support/source/flashblocks.ts';
 import { PrefixCheck } from '../../../test/support/source/prefix-check.ts';
 import type { Hex } from '../../primitives/hex.ts';
@@ -11,7 +12,6 @@ import { emptySequence, type SequenceState } from './sequence-state.ts';
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.sequence;
 const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const BLOCKS = 5;
-const FLASHBLOCK_MS = 200;
 
 /** Blocks 1 to 5, and then one more that every stream delivers whole. */
 const honest: readonly Flashblock[] = Array.from({ length: BLOCKS * BLOCK_SIZE }, (_, at) =>
@@ -87,30 +87,14 @@ class Checked {
   }
 }
 
-interface Delivery {
-  readonly copies: number;
-  readonly delayMs: number;
-}
-
 function run(streams: readonly (readonly Delivery[])[], delays: readonly number[]): Checked {
   const inputs: (
     | SequenceInput
     | { readonly kind: 'sealed'; readonly number: number; readonly at: number }
   )[] = [{ kind: 'sealed', number: 0, at: 0 }];
-  for (const [name, deliveries] of streams.entries()) {
-    for (const [order, flashblock] of honest.entries()) {
-      const { copies, delayMs } = deliveries[order] ?? { copies: 1, delayMs: 0 };
-      for (let copy = 0; copy < copies; copy += 1) {
-        const at = order * FLASHBLOCK_MS + delayMs * (copy + 1);
-        inputs.push({ kind: 'arrival', flashblock, stream: `stream ${name}`, at });
-      }
-    }
-  }
-  let headAt = 0;
-  for (const [at, delayMs] of delays.entries()) {
-    headAt = Math.max(headAt, (at + 1) * BLOCK_SIZE * FLASHBLOCK_MS + delayMs);
-    inputs.push({ kind: 'sealed', number: at + 1, at: headAt });
-  }
+  inputs.push(...arrivals(honest, streams));
+  for (const [index, at] of sealedAt(delays).entries())
+    inputs.push({ kind: 'sealed', number: index + 1, at });
   const checked = new Checked();
   for (const input of inputs.toSorted((a, b) => a.at - b.at)) {
     if (input.kind === 'sealed') checked.head(input.number, input.at);

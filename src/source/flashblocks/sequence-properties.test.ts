@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { arrivals, type Delivery, sealedAt } from '../../../test/support/source/deliveries.ts';
 import { BLOCK_SIZE, hashAfter, makeFlashblock } from '../../../test/support/source/flashblocks.ts';
 import { PrefixCheck } from '../../../test/support/source/prefix-check.ts';
 import type { Hex } from '../../primitives/hex.ts';
@@ -33,7 +34,6 @@ const headDelays = fc.array(fc.constantFrom(0, 100, 250, 900, 2_500), {
   minLength: BLOCKS,
   maxLength: BLOCKS,
 });
-const FLASHBLOCK_MS = 200;
 
 /** The validator, and a consumer that notes whatever is not in order, whole, once, and on a parent that is there. */
 class Checked {
@@ -57,24 +57,14 @@ class Checked {
 
 function run(
   sequence: readonly Flashblock[],
-  streams: readonly (readonly { copies: number; delayMs: number }[])[],
+  streams: readonly (readonly Delivery[])[],
   delays: readonly number[],
 ): PrefixCheck {
   const inputs: SequenceInput[] = [{ kind: 'head', head: { number: 0, hash: hashAfter(0) }, at: 0 }];
-  for (const [name, deliveries] of streams.entries()) {
-    for (const [order, flashblock] of sequence.entries()) {
-      const { copies, delayMs } = deliveries[order % deliveries.length] ?? { copies: 1, delayMs: 0 };
-      for (let copy = 0; copy < copies; copy += 1) {
-        const at = order * FLASHBLOCK_MS + delayMs * (copy + 1);
-        inputs.push({ kind: 'arrival', flashblock, stream: `stream ${name}`, at });
-      }
-    }
-  }
-  let headAt = 0;
-  for (const [at, delayMs] of delays.entries()) {
-    // Heads come late, but in order.
-    headAt = Math.max(headAt, (at + 1) * BLOCK_SIZE * FLASHBLOCK_MS + delayMs);
-    inputs.push({ kind: 'head', head: { number: at + 1, hash: hashAfter(at + 1) }, at: headAt });
+  inputs.push(...arrivals(sequence, streams));
+  for (const [index, at] of sealedAt(delays).entries()) {
+    const number = index + 1;
+    inputs.push({ kind: 'head', head: { number, hash: hashAfter(number) }, at });
   }
   const checked = new Checked();
   for (const input of inputs.toSorted((a, b) => a.at - b.at)) checked.input(input);

@@ -1,8 +1,8 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import type { ConfirmedBlock, PreconfirmedFlashblock } from '../../feed/interface.ts';
-import { NO_HASH, type PreconfirmedBlock } from '../../head/preconfirmed.ts';
+import type { PreconfirmedBlock } from '../../head/preconfirmed.ts';
 import { RenderedBlock } from '../../head/rendered.ts';
-import { type Hex, toHex } from '../../primitives/hex.ts';
+import { type Hex, toHex, ZERO_HASH } from '../../primitives/hex.ts';
 import { toQuantity } from '../../primitives/parse.ts';
 import type { Render, Sink } from '../interface.ts';
 import { SharedNotification } from '../notification.ts';
@@ -109,7 +109,7 @@ export class BlockStreams {
   #block({ flashblocks, timestampMs, hashSoFar }: PreconfirmedBlock): string {
     const newest = flashblocks.at(-1)?.outcome.header ?? new Uint8Array();
     // The hash of a header that lacks its roots is nobody's.
-    const header = this.#header({ header: newest, timestampMs }, hashSoFar ?? NO_HASH);
+    const header = this.#header({ header: newest, timestampMs }, hashSoFar ?? ZERO_HASH);
     const transactions = flashblocks.flatMap((flashblock) => this.#render(flashblock)).join();
     return wholeBlock(header, transactions, header.includes('"withdrawalsRoot"') ? '[]' : undefined);
   }
@@ -125,7 +125,7 @@ export class BlockStreams {
   #render(flashblock: PreconfirmedFlashblock): readonly string[] {
     const known = this.#rendered.get(flashblock);
     if (known !== undefined) return known;
-    const texts = this.#list(flashblock.outcome, flashblock.firstTransaction, NO_HASH);
+    const texts = this.#list(flashblock.outcome, flashblock.firstTransaction, ZERO_HASH);
     this.#rendered.set(flashblock, texts);
     return texts;
   }

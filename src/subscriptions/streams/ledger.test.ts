@@ -8,7 +8,7 @@ import {
   withoutHash,
 } from '../../../test/support/serve/subscription-world.ts';
 import { confirmed, flashblockEvent, hashOf, makeBlock } from '../../../test/support/serve/subscriptions.ts';
-import { NO_HASH } from '../../head/preconfirmed.ts';
+import { ZERO_HASH } from '../../primitives/hex.ts';
 import { FeedGapError, Ledger } from './ledger.ts';
 import { messagesOf } from './log-message.ts';
 import type { LogChange } from './log-run.ts';
@@ -116,7 +116,7 @@ it('knows a block without a hash again when it is sealed, and tells nothing of i
   ] as const) {
     const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
     const { flashblock } = flashblockEvent(one, 0, 2, 'one');
-    const outcome = { ...flashblock.outcome, hash: NO_HASH };
+    const outcome = { ...flashblock.outcome, hash: ZERO_HASH };
     ledger.apply({ kind: 'preconfirmed', flashblock: { ...flashblock, outcome } });
     const step = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(sealed)] });
     expect(step.added.map(({ wasPreconfirmed }) => wasPreconfirmed)).toEqual([isSame]);

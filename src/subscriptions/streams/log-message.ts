@@ -1,11 +1,10 @@
 import type { Log } from '../../chain/log.ts';
 import { renderLog } from '../../head/json.ts';
-import type { Hex } from '../../primitives/hex.ts';
+import { type Hex, ZERO_HASH } from '../../primitives/hex.ts';
 import type { BlockLogs } from '../../store/interface.ts';
 import { SharedNotification } from '../notification.ts';
 import type { LogChange, LogRun } from './log-run.ts';
 
-const NO_HASH: Hex = `0x${'0'.repeat(64)}`;
 const NOT_REMOVED = 'false}';
 
 /** One log that is added or taken back. Its JSON is made once, whoever it is for. */
@@ -73,10 +72,10 @@ function endOf({ block, end }: LogRun): number {
 }
 
 function hashless(block: BlockLogs): BlockLogs {
-  if (block.hash === NO_HASH) return block;
+  if (block.hash === ZERO_HASH) return block;
   return {
     number: block.number,
-    hash: NO_HASH,
+    hash: ZERO_HASH,
     timestamp: block.timestamp,
     timestampMs: block.timestampMs,
     length: block.length,

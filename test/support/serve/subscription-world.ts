@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
-import { NO_HASH, PreconfirmedChain } from '../../../src/head/preconfirmed.ts';
+import { PreconfirmedChain } from '../../../src/head/preconfirmed.ts';
+import { ZERO_HASH } from '../../../src/primitives/hex.ts';
 import {
   confirmed,
   flashblockEvent,
@@ -203,7 +204,7 @@ export class World {
 
 function withoutHashes(event: Extract<FeedEvent, { kind: 'preconfirmed' }>): typeof event {
   const { flashblock } = event;
-  return { ...event, flashblock: { ...flashblock, outcome: { ...flashblock.outcome, hash: NO_HASH } } };
+  return { ...event, flashblock: { ...flashblock, outcome: { ...flashblock.outcome, hash: ZERO_HASH } } };
 }
 
 /** For tests only: what a client holds, and what it should never have been told. */

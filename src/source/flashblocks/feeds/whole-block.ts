@@ -7,9 +7,9 @@ import {
   parseFixedBytes,
   parseHash,
   parseObject,
-  parseQuantity,
   parseUint64,
 } from '../../../primitives/parse.ts';
+import { BLOOM_BYTES, readKnownHash, readUint } from '../decode.ts';
 import type { FlashblockBase, FlashblockDiff } from '../flashblock.ts';
 
 /** A transaction as JSON-RPC shows it. */
@@ -25,8 +25,6 @@ export interface WholeBlock {
   readonly hashes: readonly Hex[];
 }
 
-const NOTHING: Hex = `0x${'0'.repeat(64)}`;
-const BLOOM_BYTES = 256;
 /** No block has room for more: each uses 21,000 gas or more, and deposits are few. */
 const MAX_TRANSACTIONS = 50_000;
 
@@ -53,20 +51,20 @@ function readBase(block: Readonly<Record<string, unknown>>): FlashblockBase {
     // Some nodes hide it in a pending block. Contracts read it: nothing can be executed without.
     feeRecipient: parseAddress(block['miner'], 'miner'),
     prevRandao: parseHash(block['mixHash'], 'mixHash'),
-    gasLimit: quantity(block, 'gasLimit', 64),
-    timestamp: quantity(block, 'timestamp', 64),
+    gasLimit: readUint(block['gasLimit'], 64, 'gasLimit'),
+    timestamp: readUint(block['timestamp'], 64, 'timestamp'),
     extraData: parseBytes(block['extraData'], 'extraData'),
-    baseFeePerGas: quantity(block, 'baseFeePerGas', 256),
+    baseFeePerGas: readUint(block['baseFeePerGas'], 256, 'baseFeePerGas'),
   };
 }
 
 /** What nodes do not know of a pending block they leave out, or write as zeros or `null`. */
 function readResults(block: Readonly<Record<string, unknown>>): WholeBlock['results'] {
-  const stateRoot = knownHash(block, 'stateRoot');
-  const hash = knownHash(block, 'hash');
+  const stateRoot = readKnownHash(block['stateRoot'], 'stateRoot');
+  const hash = readKnownHash(block['hash'], 'hash');
   // A hash only vouches for a header that has its state root; a state root is worth nothing that no hash binds.
   const isSealed = stateRoot !== undefined && hash !== undefined;
-  const receiptsRoot = knownHash(block, 'receiptsRoot');
+  const receiptsRoot = readKnownHash(block['receiptsRoot'], 'receiptsRoot');
   const bloom = block['logsBloom'] ?? undefined;
   const blobGas = block['blobGasUsed'] ?? undefined;
   return {
@@ -77,21 +75,9 @@ function readResults(block: Readonly<Record<string, unknown>>): WholeBlock['resu
       bloom === undefined || receiptsRoot === undefined
         ? undefined
         : parseFixedBytes(bloom, BLOOM_BYTES, 'logsBloom'),
-    gasUsed: quantity(block, 'gasUsed', 64),
-    blobGasUsed: blobGas === undefined ? undefined : quantity(block, 'blobGasUsed', 64),
+    gasUsed: readUint(block['gasUsed'], 64, 'gasUsed'),
+    blobGasUsed: blobGas === undefined ? undefined : readUint(block['blobGasUsed'], 64, 'blobGasUsed'),
     blockHash: isSealed ? hash : undefined,
-    withdrawalsRoot: isSealed ? knownHash(block, 'withdrawalsRoot') : undefined,
+    withdrawalsRoot: isSealed ? readKnownHash(block['withdrawalsRoot'], 'withdrawalsRoot') : undefined,
   };
-}
-
-function knownHash(block: Readonly<Record<string, unknown>>, field: string): Hex | undefined {
-  const value = block[field] ?? undefined;
-  const hash = value === undefined ? undefined : parseHash(value, field);
-  return hash === NOTHING ? undefined : hash;
-}
-
-function quantity(block: Readonly<Record<string, unknown>>, field: string, bits: 64 | 256): bigint {
-  const value = block[field];
-  if (value === '') throw new InvalidParamsError(`${field}: empty hex string`);
-  return BigInt(parseQuantity(value, bits, field));
 }

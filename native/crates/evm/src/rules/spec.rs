@@ -129,7 +129,7 @@ impl ChainSpec {
             deposit_contract: config.deposit_contract_address,
             blobs: Arc::new(RwLock::new(config.blob_schedule_blob_params())),
             is_base: !base.is_empty(),
-            unknown: unknown::unknown_forks(config, &base)?,
+            unknown: unknown::unknown_forks(config, &base, &OP_FORK_FIELDS.map(|(_, field)| field))?,
             odd_transactions_roots: false,
         })
     }

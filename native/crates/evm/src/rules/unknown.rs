@@ -10,19 +10,6 @@ use std::fmt;
 
 /// Fields of configs that look like forks and change nothing that is executed.
 const WITHOUT_RULES: [&str; 2] = ["deltaTime", "pectraBlobScheduleTime"];
-/// Those of the OP stack, which are read elsewhere.
-const OP_STACK: [&str; 10] = [
-    "bedrockBlock",
-    "regolithTime",
-    "canyonTime",
-    "ecotoneTime",
-    "fjordTime",
-    "graniteTime",
-    "holoceneTime",
-    "isthmusTime",
-    "jovianTime",
-    "karstTime",
-];
 /// Forks of Base by the names they have in its configs. From Beryl on they bring native contracts and faster blocks, no
 /// rules of the EVM.
 const BASE: [(&str, &str); 4] = [("azul", "v1"), ("beryl", "v2"), ("cobalt", "v3"), ("denim", "v4")];
@@ -72,17 +59,18 @@ pub(crate) fn base_forks(config: &ChainConfig) -> Result<BTreeMap<&'static str, 
     Ok(forks)
 }
 
-/// The forks of a config that nothing here implements.
+/// The forks of a config that nothing here implements; `known` are fields of those that are.
 pub(crate) fn unknown_forks(
     config: &ChainConfig,
     base: &BTreeMap<&'static str, u64>,
+    known: &[&str],
 ) -> Result<Vec<UnknownFork>, Error> {
     let time = |name: &str, at| UnknownFork { name: name.to_owned(), at: ForkCondition::Timestamp(at) };
     let mut unknown = Vec::new();
     unknown.extend(config.amsterdam_time.map(|at| time("Amsterdam", at)));
     unknown.extend(config.bogota_time.map(|at| time("Bogota", at)));
     for (field, value) in config.extra_fields.iter() {
-        if WITHOUT_RULES.contains(&field.as_str()) || OP_STACK.contains(&field.as_str()) {
+        if WITHOUT_RULES.contains(&field.as_str()) || known.contains(&field.as_str()) {
             continue;
         }
         let is_time = field.ends_with("Time");
