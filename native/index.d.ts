@@ -36,10 +36,12 @@ export interface NativeHeader {
   readonly stateRoot: string;
 }
 
-/** What executing a block gave: one of the two. */
+/** What executing a block gave: one of the first two. */
 export interface NativeExecution {
   readonly outcome?: Buffer;
   readonly missing?: string;
+  /** With an outcome: the transactions, by their place, whose effects were taken. */
+  readonly taken?: readonly number[];
 }
 
 /** What executing a flashblock gave: what was missing, or all the others. */
@@ -111,7 +113,16 @@ export declare class NativeChain {
    * with `exhausted` where it took longer than `milliseconds` and what its gas is worth, with `cancelled`, and with
    * `unavailable` where blocks were taken back meanwhile; the head has not moved then.
    */
-  execute(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativeExecution>;
+  /**
+   * `effects` is JSON, `{diffs, receipts}` of all transactions: what enters native contracts is taken from it. Without it, such a
+   * block is refused with the code `native`.
+   */
+  execute(
+    block: Uint8Array,
+    milliseconds: number,
+    cancel: NativeCancel,
+    effects?: string,
+  ): Promise<NativeExecution>;
   provide(missing: string, values: Uint8Array): void;
   revertTo(number: number): void;
   setCommitment(commitment: NativeCommitment): void;

@@ -45,6 +45,11 @@ const LONG: readonly Step[] = [
   { name: 'front', command: 'npm run -s test:front', tests: true },
   { name: 'crash', command: 'npm run -s test:crash', tests: true },
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
+  {
+    name: 'replica-native',
+    command: 'npm run -s test:replica -- --native --blocks 60 --requests 600 --seed 20261115',
+    tests: true,
+  },
   { name: 'following', command: 'npm run -s test:following -- --seed 20261115 --full', tests: true },
   { name: 'preconfirmed', command: 'npm run -s test:preconfirmed -- --seed 20261115', tests: true },
   { name: 'faults', command: 'npm run -s test:preconfirmed-faults -- --seed 20261115', tests: true },

@@ -40,6 +40,16 @@ export class ExecutionLimitError extends CodedError<{
   }
 }
 
+/** It enters a native contract, which nothing here can run, and nobody says what that does. */
+export class NativeContractError extends CodedError<{
+  readonly code: 'NATIVE_CONTRACT';
+  readonly reason: string;
+}> {
+  constructor(reason: string, options?: ErrorOptions) {
+    super({ code: 'NATIVE_CONTRACT', reason }, reason, options);
+  }
+}
+
 /** The kind of an error of the native core, which it has as its code. */
 export type NativeCode =
   | 'malformed'
@@ -50,6 +60,7 @@ export type NativeCode =
   | 'unavailable'
   | 'busy'
   | 'exhausted'
+  | 'native'
   | 'cancelled';
 
 function hasCode(error: unknown, ...codes: readonly NativeCode[]): error is Error {
@@ -83,6 +94,7 @@ export function asInvalidBlock<T>(run: () => T): T {
 export function failureOf(error: unknown): unknown {
   if (hasCode(error, 'exhausted')) return new ExecutionLimitError(error.message, { cause: error });
   if (hasCode(error, 'unknown-fork')) return new UnknownForkError(error.message, { cause: error });
+  if (hasCode(error, 'native')) return new NativeContractError(error.message, { cause: error });
   if (hasCode(error, 'unavailable')) return new StateUnavailableError(error.message);
   return refusalOf(error);
 }

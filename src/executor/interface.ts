@@ -82,10 +82,18 @@ export type CallResult =
   | { readonly kind: 'revert'; readonly output: Output }
   | { readonly kind: 'halt'; readonly message: string }
   | { readonly kind: 'invalid'; readonly message: string }
+  /** It entered a native contract, which nothing here can run. */
+  | { readonly kind: 'native'; readonly address: Hex }
   | { readonly kind: 'timeout' }
   | { readonly kind: 'cancelled' }
   /** The pool of long calls is full. */
   | { readonly kind: 'overloaded' };
+
+/**
+ * Has a call run by somebody who can run native contracts, after the block with this hash. Rejects with `StateUnavailableError`
+ * when nobody does, and with `OverloadedError`.
+ */
+export type ForwardCall = (request: CallRequest, blockHash: Hex, context: LoadContext) => Promise<CallResult>;
 
 /** The state after one block, and the context of that block. Immutable: an answer from it is always of this block. */
 export interface StateView {
@@ -119,6 +127,14 @@ export interface ExecutedFlashblock {
   /** Where its transactions and logs begin in the block. */
   readonly firstTransaction: number;
   readonly firstLog: number;
+}
+
+/** What the transactions of a block did, from somebody who could execute them, for those that cannot be executed here. */
+export interface BlockEffects {
+  /** JSON of the state diff and the receipt of each transaction. Asked for once, when one enters a native contract. */
+  read(): Promise<string>;
+  /** Told which transactions were taken from it once the block is verified. */
+  taken(transactions: readonly number[]): void;
 }
 
 /** What became of a sealed block: without an outcome, it has to be executed. */

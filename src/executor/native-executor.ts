@@ -1,11 +1,18 @@
-import { type NativeChain, type NativeOptions, type NativeView, native } from '@chain-query/native';
+import {
+  type NativeChain,
+  type NativeExecution,
+  type NativeOptions,
+  type NativeView,
+  native,
+} from '@chain-query/native';
 import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
 import { configText } from '../rules/chains.ts';
-import { asInvalidBlock, failureOf, InvalidProofError } from './errors.ts';
+import { asInvalidBlock, failureOf, InvalidProofError, NativeContractError } from './errors.ts';
 import { type BlockLoader, Executions, timeOfRuns, timeUntil } from './executions.ts';
 import type {
+  BlockEffects,
   ExecutedFlashblock,
   Executor,
   HeldStateView,
@@ -162,17 +169,24 @@ export class NativeExecutor implements Executor {
 
   /**
    * Executes a block on the head and makes it the head. Throws `InvalidBlockError` when it is not what it claims to be,
-   * `ExecutionLimitError` when it takes too long, and the signal's reason once that aborts.
+   * `ExecutionLimitError` when it takes too long, and the signal's reason once that aborts. What enters a native contract is
+   * taken from `effects`; without them, `NativeContractError` is thrown.
    */
   async execute(
     block: Uint8Array,
     load: BlockLoader = this.#loadForBlock,
     signal?: AbortSignal,
+    effects?: BlockEffects,
   ): Promise<EncodedOutcome> {
-    const { outcome } = await this.#executions.complete(
-      (ms, cancel) => this.#chain.execute(block, ms, cancel),
-      { load, time: timeOfRuns(this.#options.blockTimeLimitMs), signal },
-    );
+    const by = { load, time: timeOfRuns(this.#options.blockTimeLimitMs), signal };
+    const run = (told?: string): Promise<NativeExecution> =>
+      this.#executions.complete((ms, cancel) => this.#chain.execute(block, ms, cancel, told), by);
+    const execution = await run().catch(async (error: unknown) => {
+      if (!(error instanceof NativeContractError) || effects === undefined) throw error;
+      return run(await effects.read());
+    });
+    const { outcome, taken = [] } = execution;
+    if (taken.length > 0) effects?.taken(taken);
     if (outcome === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
     return decodeOutcome(outcome);
   }

@@ -247,6 +247,8 @@ function callResult(answer: NativeAnswer): CallResult {
       return { kind: 'halt', message: rest };
     case 'i':
       return { kind: 'invalid', message: rest };
+    case 'n':
+      return { kind: 'native', address: rest as Hex };
     case 't':
       return { kind: 'timeout' };
     case 'c':

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { StateLoader } from '../executor/interface.ts';
+import type { ForwardCall, StateLoader } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
 import type { Store } from '../store/interface.ts';
@@ -23,6 +23,8 @@ export interface ChainCopy {
   readonly executor: NativeExecutor;
   /** Loads state for requests: from the store, and what it does not know from an upstream if there is one. */
   readonly load: StateLoader;
+  /** Has calls that enter native contracts run by an upstream; absent where they are refused. */
+  readonly forward?: ForwardCall | undefined;
   condition(): Promise<Condition>;
   /** Begins to follow the chain, if there is one to follow. */
   start(): void;

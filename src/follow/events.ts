@@ -15,6 +15,14 @@ export type FollowEvent =
       /** From the first try to the verified outcome, with all loading. */
       readonly ms: number;
     }
+  /** Transactions of a block enter native contracts: what they did is an upstream's word. */
+  | {
+      readonly kind: 'taken';
+      readonly block: BlockRef;
+      readonly transactions: number;
+      readonly upstream: string | undefined;
+      readonly isProven: boolean;
+    }
   /** A block that had been pre-confirmed is sealed. */
   | {
       readonly kind: 'sealed';

@@ -12,12 +12,14 @@ export class FollowTelemetry {
   readonly #confirmation = new Confirmation();
   #answeredAt = performance.now();
   #failure: string | undefined;
+  #taken = { transactions: 0, blocks: 0 };
 
   constructor(registry: Registry, logger: Logger) {
     this.observeSource = this.#sourceObserver(registry, logger);
     const observe = followingObserver(registry, logger);
     this.observeFollowing = (event) => {
       if (event.kind === 'moved') this.#confirmation.moved(event.head);
+      if (event.kind === 'taken') this.#countTaken(event.transactions);
       observe(event);
     };
     const age: Gauge = new Gauge({
@@ -31,6 +33,20 @@ export class FollowTelemetry {
   /** Time since an upstream confirmed our head. */
   get confirmedAgeMs(): number {
     return this.#confirmation.ageMs;
+  }
+
+  /** That not all was executed here, in words for an operator; none while it was. */
+  get taken(): readonly string[] {
+    const { transactions, blocks } = this.#taken;
+    if (blocks === 0) return [];
+    return [
+      `${transactions} transactions of ${blocks} blocks enter native contracts: their effects are an upstream's`,
+    ];
+  }
+
+  #countTaken(transactions: number): void {
+    this.#taken.transactions += transactions;
+    this.#taken.blocks++;
   }
 
   /** How long every upstream has failed, and how the last one did; undefined while one answers. */
@@ -110,6 +126,7 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
   const blocks = counter('executed_blocks_total', 'Blocks executed and verified.', []);
   const gas = counter('executed_gas_total', 'Gas of the blocks executed.', []);
   const transactions = counter('executed_transactions_total', 'Transactions executed.', []);
+  const taken = counter('taken_transactions_total', 'Transactions that enter native contracts.', ['proven']);
   const rounds = counter('execution_rounds_total', 'Times that executing a block lacked state.', []);
   const reorganisations = counter('reorganisations_total', 'Forks that were replaced.', []);
   const anchors = counter('anchors_total', 'Times that a copy began.', []);
@@ -148,6 +165,9 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
         rounds.inc(event.rounds);
         seconds.observe(event.ms / 1_000);
         return logger.debug(event, 'block executed');
+      case 'taken':
+        taken.inc({ proven: String(event.isProven) }, event.transactions);
+        return logger.debug(event, 'effects were taken from an upstream');
       case 'moved':
         return head.set(event.head.number);
       case 'reorganised':

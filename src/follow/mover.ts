@@ -21,6 +21,7 @@ import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
 import { restoreHotState } from './state/restore.ts';
 import { SlotsAhead } from './state/slots-ahead.ts';
+import { ToldEffects } from './state/told-effects.ts';
 import { Suspects } from './suspects.ts';
 
 export interface FollowerOptions {
@@ -37,7 +38,10 @@ export interface FollowerOptions {
 export interface FollowerModules {
   readonly store: Store;
   readonly executor: NativeExecutor;
-  readonly source: Pick<ChainSource, 'prestate' | 'report' | 'hashAt' | 'status'>;
+  readonly source: Pick<
+    ChainSource,
+    'prestate' | 'report' | 'hashAt' | 'status' | 'stateDiffs' | 'state' | 'proof'
+  >;
   readonly blocks: BlockReader;
   readonly state: PinnedState;
   /** Reads what the chain really has, with a proof of it. */
@@ -302,6 +306,7 @@ export class ChainMover {
       state.accept(reads);
       this.#suspects.verified(block, reads);
     };
+    const effects = new ToldEffects(block, this.#modules, { signal, prefer: reads.prefer });
     try {
       const load: BlockLoader = (keys, asOf) => {
         rounds++;
@@ -313,7 +318,8 @@ export class ChainMover {
         this.#observePromotion(block, promotion, performance.now() - started);
         return promotion.outcome;
       }
-      const outcome = await executor.execute(block.rlp, load, signal);
+      const outcome = await executor.execute(block.rlp, load, signal, effects);
+      if (effects.transactions.length > 0) await this.#observeTaken(effects, outcome);
       accept();
       this.#observePromotion(block, { ...promotion, outcome }, performance.now() - started);
       observe({
@@ -327,11 +333,23 @@ export class ChainMover {
       return outcome;
     } catch (error) {
       if (!(error instanceof InvalidBlockError)) throw error;
-      if (!reads.usedTrace) throw await this.#suspects.judge(block, reads, error, base);
+      if (!reads.usedTrace) {
+        await effects.addTo(reads, this.#modules.store, base.number);
+        throw await this.#suspects.judge(block, reads, error, base);
+      }
       // Tracers differ in what they leave out: before anybody is suspected, the block is tried without.
       this.#denials.deny(TRACES, performance.now());
       throw error;
     }
+  }
+
+  /** Some transactions were not executed: that is said, and with `--verify-state` what they did has to be proven. */
+  async #observeTaken(effects: ToldEffects, outcome: EncodedOutcome): Promise<void> {
+    if (this.#options.verifyState) await effects.prove(outcome);
+    const { number, hash } = outcome;
+    const told = { transactions: effects.transactions.length, upstream: effects.upstream };
+    const isProven = this.#options.verifyState;
+    this.#modules.observe({ kind: 'taken', block: { number, hash }, ...told, isProven });
   }
 
   #observePromotion(block: BlockRef, promotion: Promotion, ms: number): void {

@@ -24,6 +24,7 @@ import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rule
 import { openGuard } from './rules/open-guard.ts';
 import { RulesProof } from './rules/proof.ts';
 import { withAncestors } from './state/ancestor-reader.ts';
+import { forwarderTo } from './state/forwarding.ts';
 import { PinnedState } from './state/pinned-state.ts';
 import { provenReader } from './state/proven-reader.ts';
 import { plainReader } from './state/reader.ts';
@@ -134,6 +135,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     return {
       executor,
       load,
+      forward: options.nativeContracts === 'forward' ? forwarderTo(source) : undefined,
       async condition() {
         const marks = await store.marks();
         const head = marks?.head;
@@ -153,7 +155,13 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
           preconfirmedAgeMs: age,
         };
         const { issues, warnings = [] } = readinessOf(options, { ...seen, upstreams: source.status() });
-        return { head, lag, leader: loop.leader, issues, warnings: [...warnings, ...guard.warnings] };
+        return {
+          head,
+          lag,
+          leader: loop.leader,
+          issues,
+          warnings: [...warnings, ...guard.warnings, ...telemetry.taken],
+        };
       },
       start() {
         const { signal } = stop;

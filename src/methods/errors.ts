@@ -18,6 +18,8 @@ export type MethodErrorType =
       readonly what: 'call' | 'query' | 'request';
       readonly milliseconds: number;
     }
+  /** The call enters a native contract, and nobody runs it for us. */
+  | { readonly code: 'NATIVE_CONTRACT'; readonly address: Hex; readonly isPending: boolean }
   | { readonly code: 'CANCELLED' }
   | { readonly code: 'OVERLOADED' }
   /** The connection cannot carry what the client subscribes to. */

@@ -1,3 +1,4 @@
+import type { ForwardCall } from '../executor/interface.ts';
 import type { Snapshot } from '../head/snapshot.ts';
 import type { BlockSpan } from '../primitives/block-span.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
@@ -45,6 +46,8 @@ export interface MethodContext {
   readonly client: string;
   /** What the request may still have loaded; all entries of a batch share it. */
   readonly budget: LoadBudget;
+  /** Has an upstream run a call, and names it as the source of the answer; absent where such calls are refused. */
+  readonly forward: ForwardCall | undefined;
   /** What the request does to the subscriptions of its connection; absent where there can be none. */
   readonly session: object | undefined;
 }

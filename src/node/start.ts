@@ -130,7 +130,13 @@ export async function startNode(
         ...{ options, version, executorId, endpoints, workerIndex },
         ...{ progress, clientMemory, heartbeats, connections },
       };
-      const thread = new ServingWorker(data, { load: copy.load, shares, onRefused, onFailure });
+      const thread = new ServingWorker(data, {
+        load: copy.load,
+        forward: copy.forward,
+        shares,
+        onRefused,
+        onFailure,
+      });
       threads.push(thread);
       return thread.listening;
     };

@@ -51,7 +51,7 @@ at such a block. Known by name and not executed: Amsterdam (Ethereum), Lagoon (O
 |---|---|
 | Osaka, Karst, Azul | MODEXP bounds and price (EIP-7823, 7883), 2^24 gas a transaction with deposits exempt (7825), CLZ (7939), P256VERIFY at 6,900 gas (7951) |
 | Karst | and pairings of at most 57,600 bytes; Azul keeps Jovian's 81,984 |
-| Beryl, Cobalt | no rules of the EVM; native contracts, which are not executed |
+| Beryl, Cobalt | no rules of the EVM; native contracts, which are not executed: [their effects](native-contracts.md) are an upstream's |
 | Denim | blocks every 200 ms, about five of them with one timestamp |
 | BPO1, BPO2 | blob schedule |
 

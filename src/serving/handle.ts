@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { FeedItem } from '../feed/interface.ts';
+import { type CallQuestionModules, CallQuestions } from './call-questions.ts';
 import type { WorkerCommand, WorkerData, WorkerEvent } from './messages.ts';
 import { type QuestionModules, StateQuestions } from './questions.ts';
 
-export interface WorkerModules extends Omit<QuestionModules, 'say'> {
+export interface WorkerModules extends Omit<QuestionModules & CallQuestionModules, 'say'> {
   readonly onFailure: (error: Error) => void;
 }
 
@@ -40,14 +41,18 @@ export class ServingWorker {
       cause = error;
     });
     const questions = new StateQuestions({ ...modules, say: (order) => this.#say(order) });
+    const calls = new CallQuestions({ ...modules, say: (order) => this.#say(order) });
     this.#worker.on('message', (news: WorkerEvent) => {
       if (news.kind === 'load') void questions.ask(news);
       else if (news.kind === 'cancel') questions.cancel(news.id);
+      else if (news.kind === 'forward') void calls.ask(news);
+      else if (news.kind === 'cancelForward') calls.cancel(news.id);
       else for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
     });
     this.#exited = new Promise((resolve) => this.#worker.on('exit', resolve));
     this.#worker.on('exit', () => {
       questions.cancelAll();
+      calls.cancelAll();
       const end = new Error('a serving thread ended', { cause });
       this.#end = end;
       for (const waiting of this.#waiting) waiting.reject(end);

@@ -1,8 +1,10 @@
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Endpoint } from '../config/parsers.ts';
 import type { CommandOptions } from '../config/table.ts';
+import type { CallRequest, CallResult } from '../executor/interface.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import type { ProgressMemory } from '../feed/progress.ts';
+import type { Hex } from '../primitives/hex.ts';
 import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
 
 /** The two kinds of endpoint (B9). */
@@ -37,7 +39,9 @@ export type WorkerCommand =
   | { readonly kind: 'loaded'; readonly id: number; readonly values: readonly (Uint8Array | undefined)[] }
   | { readonly kind: 'unavailable'; readonly id: number; readonly reason: string }
   /** The client has too much under way, or all clients have. */
-  | { readonly kind: 'refused'; readonly id: number };
+  | { readonly kind: 'refused'; readonly id: number }
+  /** The answer to `forward`. */
+  | { readonly kind: 'forwarded'; readonly id: number; readonly answer: ForwardedAnswer };
 
 /** What a serving thread says. */
 export type WorkerEvent =
@@ -46,7 +50,21 @@ export type WorkerEvent =
   /** State that the store does not know is asked for. */
   | ({ readonly kind: 'load'; readonly id: number } & StateQuestion)
   /** Nobody waits for the answer to `load` any more. */
-  | { readonly kind: 'cancel'; readonly id: number };
+  | { readonly kind: 'cancel'; readonly id: number }
+  /** A call enters a native contract: an upstream has to run it. */
+  | ({ readonly kind: 'forward'; readonly id: number } & ForwardedCall)
+  /** Nobody waits for the answer to `forward` any more. */
+  | { readonly kind: 'cancelForward'; readonly id: number };
+
+/** A call for an upstream. */
+export interface ForwardedCall {
+  readonly request: CallRequest;
+  readonly blockHash: Hex;
+  readonly client: string;
+}
+
+/** How it ended, or why it did not begin. */
+export type ForwardedAnswer = CallResult | { readonly kind: 'unavailable'; readonly reason: string };
 
 /** State as of block `number`, for an answer about `of`. */
 export interface StateQuestion {

@@ -34,6 +34,7 @@ import {
   type WorkerData,
   type WorkerEvent,
 } from './messages.ts';
+import { RemoteCalls } from './remote-calls.ts';
 import { RemoteState } from './remote-state.ts';
 
 /** Methods that a public endpoint answers with 403 (A7). */
@@ -69,6 +70,7 @@ async function serve({
   });
   const say = (news: WorkerEvent): void => port.postMessage(news);
   const state = new RemoteState(store, options.stateTimeoutMs, say);
+  const calls = new RemoteCalls(options.stateTimeoutMs, say);
   const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
   const head = await Head.open(
     {
@@ -126,6 +128,7 @@ async function serve({
       {
         head,
         methods,
+        forward: options.nativeContracts === 'forward' ? calls.forward : undefined,
         onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
         onServed: requests.of(listener),
         onRefused,
@@ -186,6 +189,8 @@ async function serve({
       case 'unavailable':
       case 'refused':
         return state.hear(order);
+      case 'forwarded':
+        return calls.hear(order);
     }
   });
   say({ kind: 'listening', endpoints: bound });

@@ -26,6 +26,11 @@ export interface ReadOptions {
   readonly forRequest?: boolean | undefined;
 }
 
+/** How a call ended at an upstream: with its output, or with an error that is the call's own. */
+export type CallAnswer =
+  | { readonly output: Hex }
+  | { readonly code: number; readonly message: string; readonly data: Hex | undefined };
+
 /** A parsed JSON object as the upstream sent it; nothing in it has been verified. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -127,6 +132,18 @@ export interface ChainSource {
    * now. One that cannot is found out once. What system calls wrote before the first transaction shows as found.
    */
   prestate(blockHash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined>;
+  /** Per transaction, what it changed: `pre` and `post` (prestateTracer with diffMode). */
+  stateDiffs(
+    blockHash: Hex,
+    options?: ReadOptions,
+  ): Promise<UpstreamAnswer<readonly { readonly pre: JsonObject; readonly post: JsonObject }[]>>;
+  /** What a call gives after the block with this hash; `extra` are the parameters that follow the block. */
+  call(
+    transaction: JsonObject,
+    blockHash: Hex,
+    extra: readonly unknown[],
+    options?: ReadOptions,
+  ): Promise<UpstreamAnswer<CallAnswer>>;
   /** Tells of the head of each upstream: as it is announced, and else as often as it is asked. Until the signal. */
   watch(listener: HeadListener, signal: AbortSignal): Promise<void>;
   /** Keeps an upstream out that was found lying; longer each time. */

@@ -233,3 +233,61 @@ it('names the chain of each upstream that answers', async () => {
   );
   expect((await source.chainIds()).map(({ value }) => value)).toEqual([1n, 10n]);
 });
+
+describe('a call that an upstream runs (B17)', () => {
+  const failing = (fault: RpcFault) => (): never => {
+    throw fault;
+  };
+  const transaction = { to: `0x${'22'.repeat(20)}`, data: '0x01' };
+
+  it('is asked at the hash of a block, with its overrides', async () => {
+    const seen: unknown[] = [];
+    const { source } = await sourceOf(({ method, params }) => {
+      seen.push([method, params]);
+      return '0x0a';
+    });
+    const { value } = await source.call(transaction, word('1'), [{}, { number: '0x1' }]);
+    expect(value).toEqual({ output: '0x0a' });
+    expect(seen).toEqual([['eth_call', [transaction, { blockHash: word('1') }, {}, { number: '0x1' }]]]);
+  });
+
+  it('may fail, which is an answer: nobody else is asked', async () => {
+    const failures = [
+      [
+        new RpcFault(3, 'execution reverted: no', '0x08'),
+        { code: 3, message: 'execution reverted: no', data: '0x08' },
+      ],
+      [new RpcFault(-32000, 'out of gas'), { code: -32000, message: 'out of gas', data: undefined }],
+    ] as const;
+    for (const [fault, expected] of failures) {
+      const { source, asked } = await sourceOf(failing(fault), () => '0x');
+      expect((await source.call(transaction, word('1'), [])).value).toEqual(expected);
+      expect(asked('eth_call')).toBe(1);
+    }
+  });
+
+  it('is asked of another where one cannot run it', async () => {
+    const pruned = new RpcFault(-32000, 'missing trie node 00 state is not available');
+    for (const fault of [pruned, NOT_OFFERED, new RpcFault(-32000, 'header not found')]) {
+      const { source } = await sourceOf(failing(fault), () => '0x0b');
+      expect((await source.call(transaction, word('1'), [])).value).toEqual({ output: '0x0b' });
+    }
+  });
+});
+
+describe('state diffs', () => {
+  it('are read per transaction, in diff mode', async () => {
+    const seen: unknown[] = [];
+    const { source } = await sourceOf(({ params }) => {
+      seen.push(params);
+      return [{ result: { pre: { a: 1 }, post: {}, more: 1 } }];
+    });
+    expect((await source.stateDiffs(word('1'))).value).toEqual([{ pre: { a: 1 }, post: {} }]);
+    expect(seen).toEqual([[word('1'), { tracer: 'prestateTracer', tracerConfig: { diffMode: true } }]]);
+  });
+
+  it('of another shape are garbage', async () => {
+    const { source } = await sourceOf(() => [{ result: { pre: {} } }]);
+    expect(await rejection(source.stateDiffs(word('1')))).toMatchObject({ type: { code: 'garbage' } });
+  });
+});

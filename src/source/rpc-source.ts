@@ -2,6 +2,7 @@ import type { StateKey } from '../chain/state-key.ts';
 import type { Hex } from '../primitives/hex.ts';
 import { HeadWatcher } from './heads/watcher.ts';
 import type {
+  CallAnswer,
   ChainSource,
   Finality,
   HeadListener,
@@ -25,9 +26,10 @@ import {
   readHeads,
   readLatest,
 } from './reads/blocks.ts';
+import { readCall } from './reads/calls.ts';
 import { readForkConfigs } from './reads/fork-configs.ts';
 import { readReceipts } from './reads/receipts.ts';
-import { readPrestate, readProof, readState } from './reads/state.ts';
+import { readPrestate, readProof, readState, readStateDiffs } from './reads/state.ts';
 
 /** A chain behind standard JSON-RPC servers. */
 export class RpcSource implements ChainSource {
@@ -101,6 +103,19 @@ export class RpcSource implements ChainSource {
     options?: ReadOptions,
   ): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined> {
     return readPrestate(this.#pool, blockHash, options);
+  }
+
+  stateDiffs(blockHash: Hex, options?: ReadOptions): ReturnType<ChainSource['stateDiffs']> {
+    return readStateDiffs(this.#pool, blockHash, options);
+  }
+
+  call(
+    transaction: JsonObject,
+    blockHash: Hex,
+    extra: readonly unknown[],
+    options?: ReadOptions,
+  ): Promise<UpstreamAnswer<CallAnswer>> {
+    return readCall(this.#pool, { transaction, blockHash, extra }, options);
   }
 
   watch(listener: HeadListener, signal: AbortSignal): Promise<void> {

@@ -33,7 +33,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'source/reads': {
     holds: 'typed reads of blocks, receipts and state',
-    imports: ['chain', 'primitives', 'source', 'source/pool'],
+    imports: ['chain', 'primitives', 'source', 'source/pool', 'source/transport'],
   },
   'source/heads': {
     holds: 'new heads, and which upstream leads',
@@ -195,7 +195,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'rpc/limits': { holds: 'what clients may hold and from where; heaps given back', imports: ['telemetry'] },
   'rpc/dispatch': {
     holds: 'requests and batches: framing, calls, the one mapping from errors to codes',
-    imports: ['head', 'methods', 'primitives', 'telemetry'],
+    imports: ['executor', 'head', 'methods', 'primitives', 'telemetry'],
   },
   'rpc/ws': {
     holds: 'WebSocket connections',
@@ -203,7 +203,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'rpc/http': {
     holds: 'HTTP: plain requests straight off the socket, all else by node:http',
-    imports: ['head', 'primitives', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
+    imports: ['primitives', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
   },
   'rpc/admin': {
     holds: 'the listener for operators: health, metrics',

@@ -29,6 +29,8 @@ export interface Totals {
   raced: number;
   /** Spoilt answers that would have gone unnoticed. */
   missed: number;
+  /** Batches whose answer says that an upstream ran a part of it. */
+  forwarded: number;
   readonly differences: Difference[];
   readonly deviations: Map<string, number>;
 }
@@ -55,7 +57,7 @@ interface Exchange {
 /** Asks both sides the same and counts what came of it. */
 export class Comparison {
   readonly totals: Totals = {
-    ...{ requests: 0, results: 0, notComparable: 0, raced: 0, missed: 0 },
+    ...{ requests: 0, results: 0, notComparable: 0, raced: 0, missed: 0, forwarded: 0 },
     differences: [],
     deviations: new Map(),
   };
@@ -140,13 +142,14 @@ export class Comparison {
     // Only our answer says which block a tag was.
     const head = naming === 'moving' ? headIn((await asking).headers) : undefined;
     const plans = requests.map((request) => judge.plan(request, head));
-    const [{ answers }, theirs] = await Promise.all([
+    const [{ answers, headers }, theirs] = await Promise.all([
       asking,
       sendBatch(
         upstreamUrl,
         plans.map(({ asked }) => asked),
       ),
     ]);
+    if (headers.get('x-chain-source') === 'upstream') this.totals.forwarded += 1;
     return requests.map((request, at): Exchange => {
       const [plan, answer, ours] = [plans[at], theirs[at], answers[at]];
       if (plan === undefined || answer === undefined || ours === undefined) throw new Error('a short batch');

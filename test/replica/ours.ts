@@ -17,6 +17,10 @@ export interface Replica extends AsyncDisposable {
   readonly died: Promise<never>;
   /** How often it has asked the upstream; undefined when it does not count. */
   upstreamRequests(): Promise<number | undefined>;
+  /** Transactions whose effects it took from the upstream. */
+  taken(): Promise<number>;
+  /** How often it found an upstream lying. */
+  lies(): Promise<number>;
 }
 
 /** The block that an answer was made at, as its headers say (contract B3). */
@@ -40,6 +44,8 @@ export function selfReplica(chain: WorkloadChain, url = chain.url): Replica {
     output: () => '',
     died: new Promise<never>(() => {}),
     upstreamRequests: () => Promise.resolve(undefined),
+    taken: () => Promise.resolve(0),
+    lies: () => Promise.resolve(0),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -85,16 +91,19 @@ export async function startReplica(chain: WorkloadChain, options: readonly strin
       return found;
     };
     await Promise.race([until('our node to have a head', () => head().catch(() => undefined)), died]);
+    const metric = async (name: string): Promise<number | undefined> => {
+      const response = await fetch(`http://${ports['admin']}/metrics`);
+      return sumOf(await response.text(), name);
+    };
     return {
       url,
       isSelf: false,
       head,
       output: () => running.output(),
       died,
-      async upstreamRequests() {
-        const response = await fetch(`http://${ports['admin']}/metrics`);
-        return sumOf(await response.text(), 'chain_query_upstream_requests_total');
-      },
+      upstreamRequests: () => metric('chain_query_upstream_requests_total'),
+      lies: async () => (await metric('chain_query_upstream_lies_total')) ?? 0,
+      taken: async () => (await metric('chain_query_taken_transactions_total')) ?? 0,
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

@@ -11,6 +11,8 @@ import type { Call } from '../support/servers/rpc-client.ts';
 import { Workload } from '../support/workload/workload.ts';
 import { ChainView } from './chain-view.ts';
 import { Comparison } from './comparison.ts';
+import { runLies } from './lying.ts';
+import { checkNaming, startWithNatives } from './natives.ts';
 import { type Replica, selfReplica, startReplica } from './ours.ts';
 import { showDifferences } from './report.ts';
 
@@ -24,6 +26,10 @@ const { values } = parseArgs({
     'block-ms': { type: 'string', default: '60' },
     /** Only chains with a block every 200 ms, which else come after the others. */
     fast: { type: 'boolean', default: false },
+    /** Only chains whose contracts are said to be native. */
+    native: { type: 'boolean', default: false },
+    /** With `native`: has our node prove what it takes. */
+    'verify-state': { type: 'boolean', default: false },
     /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
     self: { type: 'boolean', default: false },
     /** With `self`: what one of the two is wrong about. Then there must be differences. */
@@ -38,18 +44,21 @@ interface Form {
   readonly name: ChainName;
   readonly fast: boolean;
   readonly blocks: number;
+  readonly native: boolean;
   readonly requests: number;
   readonly blockMs: number;
 }
 const plain = {
-  ...{ fast: false, blocks: Number(values.blocks), requests: Number(values.requests) },
+  ...{ fast: false, native: false, blocks: Number(values.blocks), requests: Number(values.requests) },
   blockMs: Number(values['block-ms']),
 };
 /** In real time, so shorter: about 20 s each. With `--fast` alone, as long as the others. */
 const fast = values.fast
   ? { ...plain, fast: true, blockMs: 200 }
-  : { fast: true, blocks: 75, requests: 1_250, blockMs: 200 };
+  : { fast: true, native: false, blocks: 75, requests: 1_250, blockMs: 200 };
 const fastNames: readonly ChainName[] = ['anvil', 'op-geth'];
+/** Anvil's state diffs are not complete: with them, block 50 of seed 8 does not verify. What they leave out is not known. */
+const tracingNames: readonly ChainName[] = ['geth', 'op-geth'];
 const batchSize = 25;
 const workers = 3;
 const movingShare = 5;
@@ -126,23 +135,37 @@ async function produce(
 }
 
 async function runChain(form: Form): Promise<{ readonly passed: number; readonly failed: number }> {
-  const { name, blocks, requests } = form;
+  const { name, blocks, requests, native } = form;
   const began = performance.now();
-  await using chain = await startChain(name, form);
+  await using chain = await startChain(name, { fast: form.fast, debug: native });
   await using proxy = await startLyingProxy(chain.url);
   if (values.lie !== undefined) proxy.lie = { about: values.lie } as Lie;
-  await using replica = values.self ? selfReplica(chain, proxy.url) : await startReplica(chain);
-  const oldest = (await replica.head()).number;
   const workload = new Workload(seed, chain.traits, chain.readNonces);
   const view = new ChainView(chain.url, workload.catalogue);
-  await view.during(async () => {
-    for await (const block of workload.setup()) await chain.mine(block);
-  });
+  const setUp = (): Promise<void> =>
+    view.during(async () => {
+      for await (const block of workload.setup()) await chain.mine(block);
+    });
+  // What is native is known by its address, once it is deployed.
+  if (native) await setUp();
+  const options = values['verify-state'] ? ['--verify-state'] : [];
+  const start = async (): Promise<Replica> => {
+    if (values.self) return selfReplica(chain, proxy.url);
+    return native ? startWithNatives(chain, workload, options) : startReplica(chain);
+  };
+  await using replica = await start();
+  // Of the block that a copy begins with it has the state, and neither logs nor receipts.
+  const oldest = (await replica.head()).number + (native ? 1 : 0);
+  if (!native) await setUp();
   const comparison = new Comparison({
     ...{ chain: name, upstreamUrl: chain.url, replica, view, oldest },
     catalogue: workload.catalogue,
     millisecondsOf: chain.millisecondsOf,
   });
+  const report = (cause: unknown): never => {
+    const said = replica.output().split('\n').slice(-linesShown).join('\n');
+    throw new Error(`at block ${view.head}; our node said last:\n${said}`, { cause });
+  };
   let producing = true;
   let next = 0;
   const work = async (): Promise<void> => {
@@ -167,18 +190,21 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
       ...Array.from({ length: workers }, work),
     ]),
     replica.died,
-  ]).catch((cause: unknown) => {
-    const said = replica.output().split('\n').slice(-linesShown).join('\n');
-    throw new Error(`at block ${view.head}; our node said last:\n${said}`, { cause });
-  });
+  ]).catch(report);
   // geth --dev may have added an empty block since.
   await view.during(() => Promise.resolve());
   await until('our node to reach the head', async () => {
     const head = await replica.head();
-    return head.number > view.head || view.isCanonical(head) ? true : undefined;
-  });
+    return head.number > view.head || (head.number === view.head && view.isCanonical(head))
+      ? true
+      : undefined;
+  }).catch(report);
   await sweep(comparison, workload, view, oldest);
   const { totals } = comparison;
+  const wrong = native ? await checkNaming(replica, workload) : [];
+  const taken = await replica.taken();
+  if (native && taken === 0) wrong.push('no transaction entered a native contract');
+  for (const what of wrong) console.log(`  ${what}`);
   const asked = await replica.upstreamRequests();
   showDifferences(totals.differences);
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
@@ -192,17 +218,23 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
       `at most ${produced.maxLag} blocks behind, asked again for a reorg ${totals.raced}, ` +
       `not comparable ${totals.notComparable}, spoilt answers missed ${totals.missed}`,
   );
+  if (native)
+    console.log(`  ${taken} transactions taken from state diffs, ${totals.forwarded} batches named`);
   for (const [id, count] of totals.deviations) console.log(`  ${id.padEnd(18)} ${count}`);
-  const failed = totals.differences.length + totals.missed;
+  const failed = totals.differences.length + totals.missed + wrong.length;
   return { passed: totals.requests - totals.differences.length, failed };
 }
 
-const titleOf = (form: Form): string => (form.fast ? `${form.name} every 200 ms` : form.name);
+const titleOf = ({ name, fast: isFast, native }: Form): string =>
+  `${name}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}`;
 const isChosen = (name: ChainName): boolean => values.chain === 'all' || values.chain === name;
-const forms: readonly Form[] = [
+const usual: readonly Form[] = [
   ...(values.fast ? [] : chainNames.map((name) => ({ ...plain, name }))),
   ...(values.self ? [] : fastNames.map((name) => ({ ...fast, name }))),
-].filter(({ name }) => isChosen(name));
+];
+const forms = (values.native ? tracingNames.map((name) => ({ ...plain, name, native: true })) : usual).filter(
+  ({ name }) => isChosen(name),
+);
 if (forms.length === 0) throw new Error(`no chain ${values.chain}; there are ${chainNames.join(', ')}, all`);
 let passed = 0;
 let failed = 0;
@@ -217,6 +249,13 @@ for (const form of forms) {
     console.log(error);
     failed += 1;
   }
+}
+if (forms.some(({ name, native }) => native && name === 'geth')) {
+  console.log('\nlies about what native contracts did');
+  const wrong = await runLies(seed);
+  for (const what of wrong) console.log(`  ${what}`);
+  passed += 3 - Math.min(3, wrong.length);
+  failed += wrong.length;
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

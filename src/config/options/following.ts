@@ -1,4 +1,4 @@
-import { anchorChoice, bytes, count, duration, path, span, toggle, urls } from '../parsers.ts';
+import { anchorChoice, bytes, count, duration, oneOf, path, span, toggle, urls } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
@@ -84,6 +84,14 @@ export const FOLLOWING_OPTIONS = {
     isSwitch: true,
     default: 'off',
     doc: 'Take state from upstreams only with a proof (eth_getProof) against the state root of a verified block.',
+  },
+  nativeContracts: {
+    group: 'Following a chain',
+    commands: SERVE,
+    value: 'CHOICE',
+    parse: oneOf('forward', 'refuse'),
+    default: 'forward',
+    doc: 'Calls that enter a native contract of the chain, which nothing here can run: forward has an upstream run them at the same block hash, and says so in x-chain-source; refuse answers with an error.',
   },
   oddTransactionsRoots: {
     group: 'Following a chain',

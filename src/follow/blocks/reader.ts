@@ -55,6 +55,18 @@ export class BlockReader {
     );
   }
 
+  /** The receipts of a block as JSON, which its receipts root proves. */
+  receiptsOf({ hash, rlp }: ReadBlock, options?: ReadOptions): Promise<readonly JsonObject[]> {
+    return this.#honest(
+      hash,
+      () => this.#modules.source.receipts(hash, options),
+      ({ value }) => {
+        this.#modules.executor.outcomeFromJson(rlp, value);
+        return value;
+      },
+    );
+  }
+
   #read({ value, upstream }: UpstreamAnswer<JsonObject>): ReadBlock {
     const rlp = this.#encode(value, upstream);
     // All of it is covered by the hash, which has just been checked.

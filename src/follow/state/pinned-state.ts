@@ -310,6 +310,11 @@ export class BlockReads {
     return this.#told.get(upstream) ?? new Map();
   }
 
+  /** Takes note that an upstream told something that is no value of a key. */
+  addSource(upstream: string): void {
+    if (!this.#told.has(upstream)) this.#told.set(upstream, new Map());
+  }
+
   add(keys: readonly StateKey[], fetched: readonly (UpstreamValue | undefined)[]): void {
     for (const [index, key] of keys.entries()) {
       const found = fetched[index];

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runMethod } from '../../../test/support/serve/methods.ts';
-import type { CallRequest, CallResult } from '../../executor/interface.ts';
+import type { CallRequest, CallResult, ForwardCall } from '../../executor/interface.ts';
 import type { MethodSettings } from '../method.ts';
 import { ethCall } from './eth_call.ts';
 
@@ -163,5 +163,39 @@ describe('how a call ends (A6, B13)', () => {
     [{ kind: 'overloaded' }, { code: 'OVERLOADED' }],
   ] as const)('with %j', async (result, type) => {
     await expect(answer(result)).rejects.toMatchObject({ type });
+  });
+});
+
+describe('a call that enters a native contract (B17)', () => {
+  const native = { kind: 'native', address: to as `0x${string}` } as const;
+  const ask = (forward?: ForwardCall): Promise<unknown> =>
+    runMethod(ethCall, [{ to: TO, gas: '0x5208' }, '0x2'], {
+      call: () => native,
+      ...(forward !== undefined && { forward }),
+    });
+
+  it('is answered by an upstream at the hash of the same block', async () => {
+    const seen: unknown[] = [];
+    const forward: ForwardCall = async (request, hash) => {
+      seen.push([request, Number(hash)]);
+      return { kind: 'success', output: '0x07' };
+    };
+    expect(await ask(forward)).toBe('0x07');
+    expect(seen).toEqual([[{ to, gas: '0x5208' }, 2]]);
+  });
+
+  it('fails as an upstream says that it fails', async () => {
+    await expect(ask(async () => ({ kind: 'revert', output: '0x01' }))).rejects.toMatchObject({
+      type: { code: 'CALL_REVERTED', data: '0x01' },
+    });
+    await expect(ask(async () => ({ kind: 'halt', message: 'out of gas' }))).rejects.toMatchObject({
+      type: { code: 'CALL_FAILED', reason: 'out of gas' },
+    });
+  });
+
+  it('is refused where nobody runs it', async () => {
+    await expect(ask()).rejects.toMatchObject({
+      type: { code: 'NATIVE_CONTRACT', address: to, isPending: false },
+    });
   });
 });

@@ -1,9 +1,9 @@
-import type { CallResult, Output } from '../../executor/interface.ts';
+import type { CallRequest, CallResult, Output, StateView } from '../../executor/interface.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
-import type { Hex } from '../../primitives/hex.ts';
+import type { Awaitable, Hex } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
-import type { Method, MethodSettings, RawJson } from '../method.ts';
+import type { Method, MethodContext, MethodSettings, RawJson } from '../method.ts';
 import { addressSchema, blockParam, bytesSchema, quantitySchema } from '../schemas.ts';
 import { parseCallRequest } from './call-request.ts';
 import { decodeRevertReason } from './revert-reason.ts';
@@ -11,7 +11,7 @@ import { decodeRevertReason } from './revert-reason.ts';
 export const ethCall: Method = {
   name: 'eth_call',
   summary: 'Executes a call on the state of a block, without a transaction.',
-  rules: ['A6', 'B5', 'B6', 'B7'],
+  rules: ['A6', 'B5', 'B6', 'B7', 'B17'],
   params: [
     {
       name: 'transaction',
@@ -61,10 +61,29 @@ export const ethCall: Method = {
     });
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     return andThen(snapshot.viewAt(selector), (view) =>
-      andThen(view.call(request, context), (result) => renderResult(result, settings)),
+      andThen(view.call(request, context), (result) =>
+        result.kind === 'native'
+          ? forwardCall(request, view, result.address, context)
+          : renderResult(result, settings),
+      ),
     );
   },
 };
+
+/** An upstream's answer to a call that enters a native contract: of the same block, by its hash. */
+function forwardCall(
+  request: CallRequest,
+  view: StateView,
+  address: Hex,
+  context: MethodContext,
+): Awaitable<RawJson> {
+  const { forward, snapshot, settings } = context;
+  // What is pre-confirmed has no hash that an upstream could be asked by.
+  const isPending = view === snapshot.pending?.view;
+  if (forward === undefined || isPending)
+    throw new MethodError({ code: 'NATIVE_CONTRACT', address, isPending });
+  return forward(request, view.ref.hash, context).then((result) => renderResult(result, settings));
+}
 
 function renderResult(result: CallResult, settings: MethodSettings): RawJson {
   switch (result.kind) {
@@ -84,6 +103,8 @@ function renderResult(result: CallResult, settings: MethodSettings): RawJson {
     case 'halt':
     case 'invalid':
       throw new MethodError({ code: 'CALL_FAILED', reason: result.message });
+    case 'native':
+      throw new MethodError({ code: 'NATIVE_CONTRACT', address: result.address, isPending: false });
     case 'timeout':
       throw new MethodError({ code: 'TIME_LIMIT', what: 'call', milliseconds: settings.callTimeLimitMs });
     case 'cancelled':

@@ -1,3 +1,4 @@
+import type { ForwardCall } from '../../executor/interface.ts';
 import type { Snapshot } from '../../head/snapshot.ts';
 import type { MethodContext, MethodSettings } from '../../methods/method.ts';
 import { LoadBudget } from '../../primitives/load-budget.ts';
@@ -7,12 +8,25 @@ import type { Task } from './task.ts';
 export class CallContext implements MethodContext {
   readonly snapshot: Snapshot;
   readonly settings: MethodSettings;
+  readonly forward: ForwardCall | undefined;
   readonly #task: Task;
+  #isForwarded = false;
 
-  constructor(snapshot: Snapshot, settings: MethodSettings, task: Task) {
+  constructor(snapshot: Snapshot, settings: MethodSettings, task: Task, forward?: ForwardCall) {
     this.snapshot = snapshot;
     this.settings = settings;
     this.#task = task;
+    this.forward =
+      forward &&
+      ((request, blockHash, context) => {
+        this.#isForwarded = true;
+        return forward(request, blockHash, context);
+      });
+  }
+
+  /** Whether an upstream was asked for the answer. */
+  get isForwarded(): boolean {
+    return this.#isForwarded;
   }
 
   get signal(): AbortSignal {

@@ -1,3 +1,4 @@
+import type { ForwardCall } from '../../executor/interface.ts';
 import { HeadError } from '../../head/errors.ts';
 import type { Head } from '../../head/head.ts';
 import type { Snapshot } from '../../head/snapshot.ts';
@@ -51,6 +52,8 @@ export interface DispatcherOptions {
 export interface DispatcherModules {
   readonly head: Pick<Head, 'snapshot' | 'refresh' | 'reached'>;
   readonly methods: ReadonlyMap<string, Method>;
+  /** Has calls that enter native contracts run by an upstream; absent where they are refused. */
+  readonly forward?: ForwardCall | undefined;
   /** Hears of failures that are not the client's; the client is told nothing of them. */
   readonly onFault?: (method: string, error: unknown) => void;
   /** Hears of requests and calls that are turned away. */
@@ -59,12 +62,17 @@ export interface DispatcherModules {
   readonly onServed?: (method: string, code: number | undefined) => void;
 }
 
+/** What an answer was read from: a snapshot, and for a part of it maybe an upstream. */
+export interface AnswerOrigin extends Pick<Snapshot, 'head' | 'pending'> {
+  readonly source?: 'upstream';
+}
+
 /** The bytes that answer a request, and the HTTP status that goes with them; no body for notifications. */
 export interface RpcResponse {
   readonly status: number;
   readonly body: ResponseBody | undefined;
   /** What the answer was read from, and no other; absent when it was refused before it got to a dispatcher. */
-  readonly snapshot: Pick<Snapshot, 'head' | 'pending'> | undefined;
+  readonly snapshot: AnswerOrigin | undefined;
   /** The calls whose results are in it: what they do beside it happens, and nothing that others wanted. */
   readonly answered?: readonly MethodContext[];
 }
@@ -228,10 +236,12 @@ export class Dispatcher {
   #answerCall(call: Call, task: Task, snapshot: Snapshot): Awaitable<RpcResponse> {
     const { id } = call;
     if (id === undefined) return { status: 204, body: undefined, snapshot };
-    const context = new CallContext(snapshot, this.#options.settings, task);
+    const context = new CallContext(snapshot, this.#options.settings, task, this.#modules.forward);
     return andThen(this.#run(call, context, task), (outcome) => {
-      if (isError(outcome)) return { status: outcome.status ?? 200, body: errorEntry(id, outcome), snapshot };
-      return { status: 200, body: resultEntry(id, outcome), snapshot, answered: [context] };
+      const origin = originOf(snapshot, context.isForwarded);
+      if (isError(outcome))
+        return { status: outcome.status ?? 200, body: errorEntry(id, outcome), snapshot: origin };
+      return { status: 200, body: resultEntry(id, outcome), snapshot: origin, answered: [context] };
     });
   }
 
@@ -249,12 +259,14 @@ export class Dispatcher {
     for (const entry of entries) bytes += entry === undefined ? 0 : byteLength(entry) + 1;
     let isFull = bytes > maxResponseBytes;
     let tooLargeAlone = 0;
+    let isForwarded = false;
     const runEntry = async (index: number, call: Call | RpcError): Promise<void> => {
       // Once the room is used up, nothing more is worked out in order to be thrown away.
       if (isFull || 'code' in call || call.id === undefined) return;
-      const context = new CallContext(snapshot, settings, task);
+      const context = new CallContext(snapshot, settings, task, this.#modules.forward);
       const run = (): Awaitable<RawJson | RpcError> => this.#run(call, context, task);
       const outcome = await (threadTurn.isOver ? threadTurn.later(task.connection, run) : run());
+      isForwarded ||= context.isForwarded;
       const entry = isError(outcome) ? errorEntry(call.id, outcome) : resultEntry(call.id, outcome);
       const more = byteLength(entry) - byteLength(entries[index] ?? '');
       if (bytes + more > maxResponseBytes) {
@@ -268,7 +280,8 @@ export class Dispatcher {
     };
     await inParallel(calls, BATCH_CONCURRENCY, runEntry);
     const body = joinBatch(entries);
-    return { status: body === undefined ? 204 : 200, body, snapshot, answered };
+    const origin = originOf(snapshot, isForwarded);
+    return { status: body === undefined ? 204 : 200, body, snapshot: origin, answered };
   }
 
   /** Runs one call; what goes wrong is a value, except a reorg, which concerns the whole request. */
@@ -327,6 +340,10 @@ export class Dispatcher {
     onServed?.(methods.has(call.method) ? call.method : 'unknown', rpcError.code);
     return rpcError;
   }
+}
+
+function originOf(snapshot: Snapshot, isForwarded: boolean): AnswerOrigin {
+  return isForwarded ? { head: snapshot.head, pending: snapshot.pending, source: 'upstream' } : snapshot;
 }
 
 function readParams(params: unknown): readonly unknown[] {

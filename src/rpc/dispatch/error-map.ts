@@ -131,6 +131,13 @@ function describe(type: ErrorType): RpcError {
         code: -32000,
         message: `${type.what} exceeded the time limit of ${type.milliseconds / 1000} s`,
       };
+    case 'NATIVE_CONTRACT':
+      return {
+        code: -32002,
+        message:
+          `resource unavailable: the call enters the native contract ${type.address}, which cannot be run ` +
+          (type.isPending ? 'on pre-confirmed state' : 'here'),
+      };
     case 'CANCELLED':
       return { code: -32000, message: 'request cancelled' };
     case 'OVERLOADED':

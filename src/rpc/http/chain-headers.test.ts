@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { dispatcherOf, testMemory } from '../../../test/support/serve/dispatcher.ts';
 import { FakeChain } from '../../../test/support/serve/head.ts';
-import type { CallResult } from '../../executor/interface.ts';
+import type { CallResult, ForwardCall } from '../../executor/interface.ts';
 import type { Head } from '../../head/head.ts';
 import type { DispatcherOptions } from '../dispatch/dispatcher.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
@@ -39,6 +39,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
     options: Partial<DispatcherOptions> = {},
     call?: () => Promise<CallResult>,
     maxInFlight = 10,
+    forward?: ForwardCall,
   ): Promise<void> {
     chain = new FakeChain().add(0).add(1);
     head = await chain.head(call);
@@ -58,7 +59,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
         drainTimeoutMs: 5_000,
         allowAnyOrigin: true,
       },
-      { memory: testMemory(), dispatcher: dispatcherOf(head, { forbidden, ...options }) },
+      { memory: testMemory(), dispatcher: dispatcherOf(head, { forbidden, ...options }, { forward }) },
     );
     url = `http://127.0.0.1:${server.address.port}/`;
   }
@@ -82,6 +83,34 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
     chain.add(0);
     await head.refresh();
     expect(await read(await post(NUMBER))).toMatchObject([200, position(2), 'none', { result: '0x2' }]);
+  });
+
+  it('names an upstream that ran a call, or an entry of a batch, and only then (B17)', async () => {
+    const native = { kind: 'native', address: `0x${'00'.repeat(20)}` } as const;
+    await start(
+      {},
+      async () => native,
+      10,
+      async () => ({ kind: 'success', output: '0x07' }),
+    );
+    const sourceOf = async (body: string): Promise<readonly unknown[]> => {
+      const { headers } = await post(body);
+      return [headers.get('x-chain-source'), headers.get('x-chain-head')];
+    };
+    expect(await sourceOf(NUMBER)).toEqual([null, position(1)]);
+    expect(await sourceOf(CALL)).toEqual(['upstream', position(1)]);
+    expect(await sourceOf(`[${NUMBER},${CALL}]`)).toEqual(['upstream', position(1)]);
+    expect(await sourceOf(`[${NUMBER},${NUMBER}]`)).toEqual([null, position(1)]);
+    const { headers } = await post(CALL);
+    expect(headers.get('access-control-expose-headers')).toContain('x-chain-source');
+  });
+
+  it('refuses a call that enters a native contract where no upstream runs it (B17)', async () => {
+    const native = { kind: 'native', address: `0x${'00'.repeat(20)}` } as const;
+    await start({}, async () => native);
+    const [status, , , body] = await read(await post(CALL));
+    const message = `resource unavailable: the call enters the native contract ${native.address}, which cannot be run here`;
+    expect([status, body]).toMatchObject([200, { error: { code: -32002, message } }]);
   });
 
   it('names the snapshot that answered, not the newest (B3)', async () => {
@@ -118,7 +147,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
   it('lets browsers see these headers and send theirs (B3)', async () => {
     await start();
     expect((await post(NUMBER)).headers.get('access-control-expose-headers')).toBe(
-      'x-chain-head, x-chain-pending',
+      'x-chain-head, x-chain-pending, x-chain-source',
     );
     const preflight = await fetch(url, { method: 'OPTIONS' });
     expect(preflight.headers.get('access-control-allow-headers')).toContain('x-chain-at-least');

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import type { Snapshot } from '../../head/snapshot.ts';
+import type { AnswerOrigin } from '../dispatch/dispatcher.ts';
 
 /** What an answer was read from; undefined when no chain was asked. */
-export type Origin = Pick<Snapshot, 'head' | 'pending'> | undefined;
+export type Origin = AnswerOrigin | undefined;
 
 export interface ResponseHeadOptions {
   readonly keepAliveTimeoutMs: number;
@@ -14,7 +14,7 @@ const CORS_HEADERS = [
   'access-control-allow-origin',
   '*',
   'access-control-expose-headers',
-  'x-chain-head, x-chain-pending',
+  'x-chain-head, x-chain-pending, x-chain-source',
 ];
 const PREFLIGHT_HEADERS = [
   ...CORS_HEADERS,
@@ -97,13 +97,14 @@ export class ResponseHeads {
   }
 }
 
-/** What an answer says of its snapshot (B3). While there is no pre-confirmed state, `none` says so (B6). */
+/** What an answer says of its snapshot (B3), and that an upstream ran a part of it (B17). While there is no pre-confirmed state, `none` says so (B6). */
 function chainHeaders(origin: Origin): readonly string[] {
   if (origin === undefined) return [];
   const { number, hash } = origin.head;
   const newest = origin.pending?.newest;
   const pending = newest === undefined ? 'none' : `${newest.number};${newest.index}`;
-  return ['x-chain-head', `${number};${hash}`, 'x-chain-pending', pending];
+  const source = origin.source === undefined ? [] : ['x-chain-source', origin.source];
+  return ['x-chain-head', `${number};${hash}`, 'x-chain-pending', pending, ...source];
 }
 
 function lines(headers: readonly string[]): string {

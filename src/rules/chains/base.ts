@@ -11,6 +11,18 @@ interface BaseForks {
 
 const NOT_EXECUTED = 'B20 tokens, their factory and registries (native code of the node since Beryl)';
 
+/**
+ * Where native contracts are, with `?` for any digit: the factory, two registries, and tokens of both variants. There is nothing at
+ * these addresses before Beryl.
+ */
+const NATIVE_CONTRACTS: readonly string[] = [
+  '0xb20f000000000000000000000000000000000000',
+  '0x8453000000000000000000000000000000000001',
+  '0x8453000000000000000000000000000000000002',
+  `0xb2${'00'.repeat(9)}00${'?'.repeat(18)}`,
+  `0xb2${'00'.repeat(9)}01${'?'.repeat(18)}`,
+];
+
 function row(
   chain: { readonly name: string; readonly title: string; readonly chainId: number; readonly source: string },
   forks: OpForks,
@@ -19,7 +31,11 @@ function row(
   const { chainId, ...about } = chain;
   return {
     ...about,
-    config: { ...opConfig(chainId, forks, { osakaTime: base.azul }), base },
+    config: {
+      ...opConfig(chainId, forks, { osakaTime: base.azul }),
+      base,
+      nativeContracts: NATIVE_CONTRACTS,
+    },
     newestFork: { name: 'Denim', since: base.denim },
     // Flashblocks ended with Denim.
     blockTimeMs: 200,

@@ -36,6 +36,12 @@ export interface UpstreamModules {
 }
 
 /** How one request went; `aborted` is our own doing. */
+/** How one call is made. */
+export interface RequestOptions extends Pick<ReadOptions, 'forRequest'> {
+  /** An error that is an answer, as that answer; undefined for one that is the upstream's. */
+  readonly readError?: Call['readError'];
+}
+
 export interface ExchangeEvent {
   readonly calls: number;
   readonly ms: number;
@@ -123,14 +129,16 @@ export class Upstream {
     method: string,
     params: readonly unknown[],
     signal?: AbortSignal,
-    { forRequest = false }: Pick<ReadOptions, 'forRequest'> = {},
+    { forRequest = false, readError }: RequestOptions = {},
   ): Promise<unknown> {
     const lane: CallLane = forRequest ? 'requests' : 'following';
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason as Error);
       const refusal = this.#refusal(method, lane);
       if (refusal !== undefined) return reject(refusal);
-      this.#queue.push(createCall(this.#nextId++, { method, params, lane, signal }, { resolve, reject }));
+      this.#queue.push(
+        createCall(this.#nextId++, { method, params, lane, signal, readError }, { resolve, reject }),
+      );
       this.#flushSoon();
     });
   }
@@ -227,6 +235,11 @@ export class Upstream {
       const answer = byId.get(call.id) ?? anonymous;
       if (answer !== undefined && 'result' in answer) {
         call.resolve(answer.result);
+        continue;
+      }
+      const told = answer === undefined ? undefined : call.readError?.(answer.error);
+      if (told !== undefined) {
+        call.resolve(told);
         continue;
       }
       const failure = this.#failureOf(answer, `no answer to ${call.method}`);

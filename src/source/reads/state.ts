@@ -132,6 +132,30 @@ const MAY_PASS: ReadonlySet<SourceErrorCode> = new Set<SourceErrorCode>([
   'otherChain',
 ]);
 
+/** What each transaction of a block changed. */
+export function readStateDiffs(
+  pool: Upstreams,
+  blockHash: Hex,
+  options: ReadOptions = {},
+): Promise<UpstreamAnswer<readonly { readonly pre: JsonObject; readonly post: JsonObject }[]>> {
+  const config = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
+  return pool.ask({
+    ...options,
+    key: `diffs${blockHash}`,
+    needs: TRACE,
+    hedge: false,
+    run: async (upstream, signal) => {
+      const result = await upstream.request(TRACE, [blockHash, config], signal);
+      return shaped(upstream, () =>
+        readObjects(present(upstream, result, `trace of ${blockHash}`), 'trace').map((trace) => {
+          const diff = parseObject(trace['result'], 'result of a trace');
+          return { pre: parseObject(diff['pre'], 'pre'), post: parseObject(diff['post'], 'post') };
+        }),
+      );
+    },
+  });
+}
+
 /** The state that each transaction of a block found; an upstream that cannot say is not asked again. */
 export async function readPrestate(
   pool: Upstreams,

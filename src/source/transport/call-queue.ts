@@ -1,4 +1,4 @@
-import { encodeCall } from './json-rpc.ts';
+import { encodeCall, type UpstreamRpcError } from './json-rpc.ts';
 
 /** What a call is for: following the chain, which goes first, or a request. */
 export type CallLane = 'following' | 'requests';
@@ -9,6 +9,8 @@ export interface Call {
   readonly method: string;
   readonly text: string;
   readonly lane: CallLane;
+  /** An error that is an answer to it, as that answer. */
+  readonly readError: ((error: UpstreamRpcError) => unknown) | undefined;
   readonly settled: boolean;
   /** Told when it settles while it waits for its turn. */
   onLeave: (() => void) | undefined;
@@ -26,6 +28,7 @@ export function createCall(
     readonly params: readonly unknown[];
     readonly lane: CallLane;
     readonly signal: AbortSignal | undefined;
+    readonly readError?: Call['readError'];
   },
   settle: { resolve(result: unknown): void; reject(error: Error): void },
 ): Call {
@@ -47,6 +50,7 @@ export function createCall(
     method,
     text: encodeCall(id, method, params),
     lane,
+    readError: request.readError,
     get settled() {
       return settled;
     },

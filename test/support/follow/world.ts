@@ -283,6 +283,9 @@ export class FollowWorld {
       },
       finality: async ({ only = '' }: ReadOptions = {}) => answered(only, this.upstream(only).finality),
       prestate: async () => undefined,
+      stateDiffs: () => Promise.reject(new Error('no state diff is needed')),
+      state: () => Promise.reject(new Error('no state is needed')),
+      proof: () => Promise.reject(new Error('no proof is needed')),
       report: (upstream: string, lie: Lie) => void this.lies.push({ upstream, lie }),
     };
   }

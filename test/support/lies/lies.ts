@@ -7,6 +7,9 @@ export type Lie =
   | { readonly about: 'log count' }
   | { readonly about: 'log'; readonly field?: 'data' | 'address' | 'logIndex' }
   | { readonly about: 'storage' }
+  /** A slot in a state diff: its value, or that it changed at all. */
+  | { readonly about: 'diff value' }
+  | { readonly about: 'diff omission' }
   | { readonly about: 'code' }
   | { readonly about: 'balance' }
   | { readonly about: 'nonce' }
@@ -60,6 +63,30 @@ function inReceipts(result: unknown, change: (receipt: unknown) => unknown): unk
 const withoutLast = (logs: unknown): unknown =>
   Array.isArray(logs) && logs.length > 0 ? logs.slice(0, -1) : logs;
 
+/** Changes, or leaves out, the slots of the first account of a trace that has any in `post`. */
+function changeDiff(traces: unknown, leavesOut: boolean): unknown {
+  return changeFirst(traces, (trace) =>
+    changeInside(trace, 'result', (diff) => {
+      const post = isFields(diff) ? diff['post'] : undefined;
+      if (!isFields(diff) || !isFields(post)) return diff;
+      const [name, account] =
+        Object.entries(post).find(([, one]) => {
+          const storage = isFields(one) ? one['storage'] : undefined;
+          return isFields(storage) && Object.keys(storage).length > 0;
+        }) ?? [];
+      if (name === undefined || !isFields(account)) return diff;
+      const lied = Object.entries(account['storage'] as Fields).map(
+        ([slot, value]) => [slot, changeByte(String(value))] as const,
+      );
+      const storage = leavesOut ? {} : Object.fromEntries(lied);
+      const changed = { ...diff, post: { ...post, [name]: { ...account, storage } } };
+      const pre = diff['pre'];
+      if (!leavesOut || !isFields(pre) || !isFields(pre[name])) return changed;
+      return { ...changed, pre: { ...pre, [name]: { ...pre[name], storage: {} } } };
+    }),
+  );
+}
+
 const blockMethods: readonly string[] = ['eth_getBlockByNumber', 'eth_getBlockByHash'];
 const receiptMethods: readonly string[] = ['eth_getBlockReceipts', 'eth_getTransactionReceipt'];
 
@@ -70,6 +97,9 @@ export function lieAbout(lie: Lie | undefined, { method }: Call, truth: unknown)
   const isReceipt = receiptMethods.includes(method);
   const isText = typeof truth === 'string';
   switch (lie.about) {
+    case 'diff value':
+    case 'diff omission':
+      return method === 'debug_traceBlockByHash' ? changeDiff(truth, lie.about === 'diff omission') : truth;
     case 'header':
       return isBlock ? changeField(truth, lie.field ?? 'stateRoot') : truth;
     case 'transaction': {

@@ -1,3 +1,4 @@
+import type { ForwardCall } from '../../../src/executor/interface.ts';
 import type { Method, MethodSettings } from '../../../src/methods/method.ts';
 import { LoadBudget } from '../../../src/primitives/load-budget.ts';
 import { type FakeCall, FakeChain } from './head.ts';
@@ -25,6 +26,7 @@ interface RunOptions {
   readonly settings?: Partial<MethodSettings>;
   readonly call?: FakeCall;
   readonly signal?: AbortSignal;
+  readonly forward?: ForwardCall;
 }
 
 /** For tests only: runs a method on a chain of five blocks with 0 to 4 logs, and gives back its parsed result. */
@@ -46,6 +48,7 @@ export async function runMethod(
     client: 'test',
     budget: new LoadBudget(testSettings.loads),
     session: undefined,
+    forward: options.forward,
   });
   return JSON.parse(json.toString());
 }

@@ -14,7 +14,7 @@ import { gethBinary } from './paths.ts';
 import { runToEnd, start, tempDir, until } from './process.ts';
 import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
 
-/** A chain that a workload runs on, as an ordinary upstream serves it: recent state, no debug methods. */
+/** A chain that a workload runs on, as an ordinary upstream serves it: recent state, and no debug methods unless asked for. */
 export interface WorkloadChain extends AsyncDisposable {
   readonly name: ChainName;
   readonly url: string;
@@ -39,7 +39,9 @@ export interface WorkloadChain extends AsyncDisposable {
 /** How a chain is to be. */
 export interface ChainForm {
   /** As on a chain with a block every 200 ms: several share one timestamp where the client permits it, or say their milliseconds. */
-  readonly fast: boolean;
+  readonly fast?: boolean;
+  /** Whether the upstream tells what blocks did to the state. */
+  readonly debug?: boolean;
 }
 
 const BLOCKS_PER_SECOND = 5;
@@ -103,13 +105,14 @@ async function waitMined(url: string, hashes: readonly Hex[]): Promise<void> {
   });
 }
 
-async function startGethChain(): Promise<WorkloadChain> {
+async function startGethChain({ debug = false }: ChainForm): Promise<WorkloadChain> {
+  const api = debug ? 'eth,net,web3,debug' : 'eth,net,web3';
   const dir = await tempDir('geth-chain');
   const running = start(gethBinary(), [
     ...['--dev', '--datadir', dir.path],
     ...quiet,
-    ...['--http', '--http.addr', '127.0.0.1', '--http.port', '0', '--http.api', 'eth,net,web3'],
-    ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', '0', '--ws.api', 'eth,net,web3'],
+    ...['--http', '--http.addr', '127.0.0.1', '--http.port', '0', '--http.api', api],
+    ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', '0', '--ws.api', api],
   ]);
   const url = await orReport(running, boundTo(running, false));
   const ws = await orReport(
@@ -162,7 +165,7 @@ const anvilRules = {
   ...{ difficulty: '0x0', gasLimit: `0x${anvilGasLimit.toString(16)}`, alloc: {} },
 };
 
-async function startAnvilChain({ fast }: ChainForm): Promise<WorkloadChain> {
+async function startAnvilChain({ fast = false }: ChainForm): Promise<WorkloadChain> {
   const dir = await tempDir('anvil-chain');
   const rulesFile = join(dir.path, 'rules.json');
   await writeFile(rulesFile, JSON.stringify(anvilRules));
@@ -204,8 +207,8 @@ async function startAnvilChain({ fast }: ChainForm): Promise<WorkloadChain> {
   };
 }
 
-async function startOpGethChain({ fast }: ChainForm): Promise<WorkloadChain> {
-  const node = await startOpGeth();
+async function startOpGethChain({ fast = false, debug = false }: ChainForm): Promise<WorkloadChain> {
+  const node = await startOpGeth({ debug });
   const sequencer = await OpSequencer.on(node);
   const { url } = node;
   // While a branch grows, its tip is not what the node calls latest.
@@ -261,6 +264,6 @@ const starters: Readonly<Record<ChainName, (form: ChainForm) => Promise<Workload
   'op-geth': startOpGethChain,
 };
 
-export function startChain(name: ChainName, form: ChainForm = { fast: false }): Promise<WorkloadChain> {
+export function startChain(name: ChainName, form: ChainForm = {}): Promise<WorkloadChain> {
   return starters[name](form);
 }

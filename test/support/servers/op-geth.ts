@@ -22,6 +22,8 @@ export interface OpGethOptions {
   readonly genesis?: OpGenesisOptions;
   /** Keep every state; otherwise only the last 128, as an ordinary upstream does. */
   readonly archive?: boolean;
+  /** Whether it tells what blocks did to the state. */
+  readonly debug?: boolean;
 }
 
 function engineOf(url: string, secret: Buffer): Engine {
@@ -44,13 +46,14 @@ export async function startOpGeth(options: OpGethOptions = {}): Promise<OpGeth> 
   // The hash scheme keeps every state; the path scheme only serves the last 128.
   const scheme = ['--datadir', dir.path, '--state.scheme', options.archive ? 'hash' : 'path'];
   await runToEnd(binary, [...scheme, 'init', genesisFile]);
+  const api = options.debug ? 'eth,net,web3,debug' : 'eth,net,web3';
   const running = start(binary, [
     ...scheme,
     ...['--gcmode', options.archive ? 'archive' : 'full', '--syncmode', 'full'],
     ...['--networkid', String(opChainId), '--rollup.disabletxpoolgossip'],
     ...quiet,
-    ...['--http', '--http.addr', '127.0.0.1', '--http.port', '0', '--http.api', 'eth,net,web3'],
-    ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', '0', '--ws.api', 'eth,net,web3'],
+    ...['--http', '--http.addr', '127.0.0.1', '--http.port', '0', '--http.api', api],
+    ...['--ws', '--ws.addr', '127.0.0.1', '--ws.port', '0', '--ws.api', api],
     ...roomy,
     ...['--authrpc.addr', '127.0.0.1', '--authrpc.port', '0', '--authrpc.jwtsecret', secretFile],
   ]);

@@ -165,10 +165,12 @@ export function callsOf(text: string): readonly SeenCall[] {
 /** An error that a scripted server answers with. */
 export class RpcFault extends Error {
   readonly code: number;
+  readonly data: string | undefined;
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, data?: string) {
     super(message);
     this.code = code;
+    this.data = data;
   }
 }
 
@@ -178,8 +180,8 @@ export function answerTo(text: string, handle: (call: SeenCall) => unknown): str
     try {
       return { jsonrpc: '2.0', id: call.id, result: handle(call) };
     } catch (error) {
-      const { code, message } = error as RpcFault;
-      return { jsonrpc: '2.0', id: call.id, error: { code, message } };
+      const { code, message, data } = error as RpcFault;
+      return { jsonrpc: '2.0', id: call.id, error: { code, message, data } };
     }
   });
   return JSON.stringify(text.startsWith('[') ? answers : answers[0]);

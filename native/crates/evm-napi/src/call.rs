@@ -34,6 +34,7 @@ pub(crate) fn render(result: CallResult) -> String {
         CallResult::Halt(text) => format!("h{text}"),
         CallResult::Invalid(text) => format!("i{text}"),
         CallResult::Missing(missing) => format!("m{}", missing.encode()),
+        CallResult::Native(address) => format!("n{address:#x}"),
         CallResult::Outdated => "o".into(),
         CallResult::Budget => "b".into(),
         CallResult::Timeout => "t".into(),

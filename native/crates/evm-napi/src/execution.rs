@@ -12,12 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What executing a block gave: one of the two.
+/// What executing a block gave: one of the first two.
 #[napi(object)]
 #[derive(Default)]
 pub struct NativeExecution {
     pub outcome: Option<Buffer>,
     pub missing: Option<String>,
+    /// With an outcome: the transactions whose effects were taken.
+    pub taken: Option<Vec<u32>>,
 }
 
 /// Tells a block that is executed that nobody waits for it any more.
@@ -86,7 +88,8 @@ where
 #[napi]
 impl NativeChain {
     /// Executes and verifies a block on the head and makes it the head, within so much time and a bit more for a block
-    /// that says it used much gas.
+    /// that says it used much gas. `effects` is JSON: the state diffs and receipts of its transactions, which what cannot be
+    /// executed is taken from.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeExecution>")]
     pub fn execute<'env>(
         &self,
@@ -94,6 +97,7 @@ impl NativeChain {
         block: &[u8],
         milliseconds: u32,
         cancel: &NativeCancel,
+        effects: Option<String>,
     ) -> Result<Object<'env>> {
         let block = block.to_vec();
         execute_off_thread(
@@ -101,7 +105,8 @@ impl NativeChain {
             &self.inner,
             Bounds::new(milliseconds, cancel),
             move |chain, limits| {
-                Ok(match chain.run_block(&block, limits)? {
+                let effects = effects.map(|text| core::Effects::parse(&text)).transpose()?;
+                Ok(match chain.run_block_with(&block, effects.as_ref(), limits)? {
                     Execution::Done(ready) => Execution::Done((ready.outcome().encode(), ready)),
                     Execution::Missing(missing) => Execution::Missing(missing),
                 })
@@ -109,11 +114,12 @@ impl NativeChain {
             |chain, execution| {
                 Ok(match execution {
                     Execution::Done((outcome, ready)) => {
+                        let taken = Some(ready.taken().to_vec());
                         chain.make_head(ready)?;
-                        NativeExecution { outcome: Some(outcome.into()), missing: None }
+                        NativeExecution { outcome: Some(outcome.into()), taken, ..Default::default() }
                     }
                     Execution::Missing(missing) => {
-                        NativeExecution { outcome: None, missing: Some(missing.encode()) }
+                        NativeExecution { missing: Some(missing.encode()), ..Default::default() }
                     }
                 })
             },

@@ -6,6 +6,8 @@ use crate::base::limits::Limits;
 use crate::base::locks;
 use crate::base::pool::Pool;
 use crate::evm::block::{self, Check, Execution, Ready, check_state};
+use crate::evm::effects::Effects;
+use crate::evm::taken::Taking;
 use crate::model::claim::GasCeiling;
 use crate::model::code::bytecode;
 use crate::model::commitment::Commitment;
@@ -124,11 +126,24 @@ impl Chain {
 
     /// Executes a block (RLP) on the head and verifies it. The head stays where it is: see `make_head`.
     pub fn run_block(&self, block: &[u8], limits: &Limits) -> Result<Execution<Ready>, Error> {
+        self.run_block_with(block, None, limits)
+    }
+
+    /// The same, but what cannot be executed is taken from `effects`. Without them it is `Error::Native`.
+    pub fn run_block_with(
+        &self,
+        block: &[u8],
+        effects: Option<&Effects>,
+        limits: &Limits,
+    ) -> Result<Execution<Ready>, Error> {
         let (view, generation) = self.begin(block)?;
         let mut commitment = self.take_commitment();
         let check = Check::Compare(&mut commitment);
-        match self.end(block::execute(&view, block, check, self.ceiling, limits), generation) {
-            Ok(Execution::Done(outcome)) => Ok(Execution::Done(Ready { generation, outcome, commitment })),
+        let mut taking = Taking::new(effects);
+        match self.end(block::execute(&view, block, check, self.ceiling, limits, &mut taking), generation) {
+            Ok(Execution::Done(outcome)) => {
+                Ok(Execution::Done(Ready { generation, outcome, taken: taking.taken, commitment }))
+            }
             Ok(Execution::Missing(missing)) => {
                 self.return_commitment(commitment, generation);
                 Ok(Execution::Missing(missing))
@@ -141,7 +156,7 @@ impl Chain {
     }
 
     /// Makes a block the head that was executed on it. Refused if the head has moved since.
-    pub fn make_head(&self, Ready { generation, outcome, commitment }: Ready) -> Result<Box<Outcome>, Error> {
+    pub fn make_head(&self, Ready { generation, outcome, commitment, .. }: Ready) -> Result<Box<Outcome>, Error> {
         self.core.expect_generation(generation)?;
         self.advance(outcome.hash, outcome.header.clone(), outcome.diff.clone())?;
         self.return_commitment(commitment, generation);
@@ -160,7 +175,10 @@ impl Chain {
     /// used, receipts root, bloom and blob gas used. The head stays where it is.
     pub fn seal(&self, block: &[u8]) -> Result<Execution, Error> {
         let (view, generation) = self.begin(block)?;
-        self.end(block::execute(&view, block, Check::Fill, self.ceiling, &Limits::none()), generation)
+        self.end(
+            block::execute(&view, block, Check::Fill, self.ceiling, &Limits::none(), &mut Taking::new(None)),
+            generation,
+        )
     }
 
     /// The head to execute a block on, with what was provided for that block before, and hot state's generation.
@@ -176,7 +194,8 @@ impl Chain {
     fn end(&self, execution: Result<Execution, Error>, generation: u64) -> Result<Execution, Error> {
         // What was read of a head that was taken back meanwhile proves nothing, against the block neither.
         self.core.expect_generation(generation)?;
-        if !matches!(execution, Ok(Execution::Missing(_))) {
+        // One that enters a native contract is executed again, with its effects.
+        if !matches!(execution, Ok(Execution::Missing(_)) | Err(Error::Native(_))) {
             self.core.working.end();
         }
         execution
@@ -320,7 +339,7 @@ impl Chain {
             if let Some(complete) = &mut commitment {
                 check_state(self.spec(), &outcome.header, &outcome.diff, complete)?;
             }
-            Ok(Ready { generation, outcome, commitment })
+            Ok(Ready { generation, outcome, taken: Vec::new(), commitment })
         });
         ready.map(Some)
     }

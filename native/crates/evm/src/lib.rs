@@ -29,6 +29,7 @@ pub use base::pool::Pool;
 pub use chain::{Chain, ChainOptions};
 pub use evm::block::{Execution, Ready};
 pub use evm::call::{Lane, call};
+pub use evm::effects::Effects;
 pub use evm::message::{CallOptions, CallRequest, CallResult};
 pub use json::{
     TransactionContext, block_from_json, header_hash_from_json, header_json, outcome_from_json,

@@ -185,7 +185,7 @@ fn resume(
         Ok(Run::Done(ran)) => ran,
         Ok(Run::Missing(missing)) => return Ok(Contents::Missing(missing)),
         // If it is invalid, executing all of it says so.
-        Err(Error::InvalidBlock(_)) => return Ok(Contents::Other("transactions")),
+        Err(Error::InvalidBlock(_) | Error::Native(_)) => return Ok(Contents::Other("transactions")),
         Err(why) => return Err(why),
     };
     changes.add(&ran.changes);

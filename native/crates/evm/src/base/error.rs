@@ -19,6 +19,8 @@ pub enum Error {
     Busy(String),
     /// It would take more than a limit of ours allows: nothing is known about whether it is valid.
     Exhausted(String),
+    /// It enters a native contract, which nothing here can run: nothing is known about whether it is valid.
+    Native(String),
     /// Whoever asked for it does not want it any more.
     Cancelled(String),
 }
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
             | Self::Unavailable(text)
             | Self::Busy(text)
             | Self::Exhausted(text)
+            | Self::Native(text)
             | Self::Cancelled(text) => f.write_str(text),
         }
     }
@@ -53,6 +56,7 @@ impl Error {
             Self::Unavailable(_) => "unavailable",
             Self::Busy(_) => "busy",
             Self::Exhausted(_) => "exhausted",
+            Self::Native(_) => "native",
             Self::Cancelled(_) => "cancelled",
         }
     }

@@ -3,8 +3,10 @@
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::evm::database::{Guess, ViewDb};
-use crate::evm::factory::{BlockState, OpRules, eth_block_evm, op_block_evm, ran_out_of_memory, relax};
-use crate::evm::meter::{Meter, Stop};
+use crate::evm::factory::{BlockState, OpRules, eth_block_evm, op_block_evm, relax};
+use crate::evm::meter::Meter;
+use crate::evm::taken::{TakenResult, TakenTransaction, Taking};
+pub(crate) use crate::evm::transaction::{Failure, execute_next};
 use crate::model::claim::{GasCeiling, GasClaim, contradiction};
 use crate::model::commitment::Commitment;
 use crate::model::diff::Diff;
@@ -15,7 +17,7 @@ use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invali
 use crate::rules::spec::{ChainSpec, Stack};
 use crate::state::view::View;
 use alloy_consensus::{Block, Header, TxEnvelope};
-use alloy_evm::block::{BlockExecutionError, BlockExecutionResult, BlockExecutor, TxResult};
+use alloy_evm::block::{BlockExecutionResult, BlockExecutor};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
 use alloy_evm::{Evm, FromRecoveredTx, FromTxWithEncoded};
@@ -32,9 +34,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Missing keys from which a run looks for no more: they are loaded first, and the next one goes on.
-const MAX_MISSING: usize = 65_536;
-
 /// How executing a block ended.
 #[derive(Debug)]
 pub enum Execution<T = Box<Outcome>> {
@@ -50,12 +49,19 @@ pub struct Ready {
     /// Of hot state when it was executed.
     pub(crate) generation: u64,
     pub(crate) outcome: Box<Outcome>,
+    /// Transactions whose effects were taken from those told.
+    pub(crate) taken: Vec<u32>,
     pub(crate) commitment: Option<Commitment>,
 }
 
 impl Ready {
     pub const fn outcome(&self) -> &Outcome {
         &self.outcome
+    }
+
+    /// The transactions, by their place in the block, whose effects were taken from those told.
+    pub fn taken(&self) -> &[u32] {
+        &self.taken
     }
 }
 
@@ -84,6 +90,7 @@ pub(crate) fn execute(
     check: Check<'_>,
     ceiling: GasCeiling,
     limits: &Limits,
+    taking: &mut Taking<'_>,
 ) -> Result<Execution, Error> {
     let spec = view.spec();
     match spec.stack {
@@ -109,7 +116,7 @@ pub(crate) fn execute(
                 };
                 EthBlockExecutor::new(eth_block_evm(state, env), context, spec, AlloyReceiptBuilder::default())
             };
-            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits, taking })
         }
         Stack::Op => {
             let block = decode::<OpTxEnvelope>(rlp)?;
@@ -130,7 +137,7 @@ pub(crate) fn execute(
                 let receipts = OpAlloyReceiptBuilder::default();
                 OpBlockExecutor::new(op_block_evm(state, env, rules), context.clone(), spec, receipts)
             };
-            run_block(spec, view, rlp, block, open, Run { check, claim, limits })
+            run_block(spec, view, rlp, block, open, Run { check, claim, limits, taking })
         }
     }
 }
@@ -149,10 +156,11 @@ fn admit(ceiling: GasCeiling, view: &View, header: &Header, limits: &Limits) -> 
 }
 
 /// How a block is run.
-struct Run<'a> {
+struct Run<'a, 'e> {
     check: Check<'a>,
     claim: GasClaim,
     limits: Limits,
+    taking: &'a mut Taking<'e>,
 }
 
 fn run_block<T, E>(
@@ -161,14 +169,15 @@ fn run_block<T, E>(
     rlp: &[u8],
     mut block: Block<T>,
     open: impl Fn(BlockState, bool) -> E,
-    Run { check, claim, limits }: Run<'_>,
+    Run { check, claim, limits, taking }: Run<'_, '_>,
 ) -> Result<Execution, Error>
 where
     T: StackTransaction,
     E: BlockExecutor<
             Transaction = T,
             Receipt = T::Receipt,
-            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>,
+            Result: TakenResult,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
         >,
 {
     let header = &block.header;
@@ -187,13 +196,13 @@ where
     };
     let missing = SharedMissing::default();
     let executor = open(open_state(view, &missing, &limits), false);
-    let ran = run(executor, claim, &limits, &sent, wants_roots);
+    let ran = run(executor, claim, &limits, &sent, taking, wants_roots);
     // Before what it found is looked at: what was cut short is neither valid nor invalid.
     limits.check().map_err(exhausted)?;
     if !missing.borrow().is_empty() {
         let mut state = open_state(view, &missing, &limits);
         state.database.guess = Guess::One;
-        speculate(open(state, true), &limits, &sent);
+        speculate(open(state, true), &limits, &sent, taking);
         return Ok(Execution::Missing(view.missing(epoch, missing.borrow_mut().take())));
     }
     let Ran { mut state, mut result, changes } =
@@ -264,83 +273,27 @@ pub(crate) fn open_state(view: &Arc<View>, missing: &SharedMissing, limits: &Lim
     State::builder().with_database(db).with_bundle_update().build()
 }
 
-/// Why a block was not executed to its end.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    Invalid(String),
-    /// By a limit of ours.
-    Stopped(Error),
-    /// So much was missing that it has to be loaded before anything else.
-    Lacking,
-}
-
-impl Failure {
-    /// As an error: of what is invalid as `invalid` words it, and else about `what`.
-    pub(crate) fn describe(self, invalid: impl FnOnce(String) -> Error, what: &str) -> Error {
-        match self {
-            Self::Invalid(why) => invalid(why),
-            Self::Stopped(why) => why.of(what),
-            // Whoever finds keys missing does not ask why.
-            Self::Lacking => Error::Unavailable(format!("{what}: its state is not here")),
-        }
-    }
-
-    pub(crate) fn cannot(why: BlockExecutionError) -> Self {
-        Self::Invalid(format!("it cannot be executed: {why}"))
-    }
-}
-
-/// Executes one transaction of a block, of which those before it used `used`. Gives what they have used with it.
-pub(crate) fn execute_next<T, E>(
-    executor: &mut E,
-    claim: GasClaim,
-    used: u64,
-    tx: &Sent<T>,
-    see: impl FnOnce(&EvmState),
-) -> Result<u64, Failure>
-where
-    T: StackTransaction,
-    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
-{
-    let least = claim.least_left(used, tx.value().inner());
-    executor.evm_mut().db_mut().database.meter.begin_transaction(tx.value().inner().gas_limit(), least);
-    let done = executor.execute_transaction_with_result_closure(tx, |done| see(&done.result().state));
-    let db = &executor.evm().db().database;
-    let lacked = db.missing.borrow().len();
-    if db.memory.as_ref().is_some_and(ran_out_of_memory) {
-        return Err(Failure::Stopped(Error::Exhausted("a transaction of it takes too much memory".into())));
-    }
-    let used = match (done, db.meter.stopped) {
-        (Ok(gas), _) => used.saturating_add(gas.tx_gas_used()),
-        (Err(_), Some(Stop::Claim)) => return Err(Failure::Invalid(claim.to_string())),
-        // Also what would not have ended in time.
-        (Err(_), Some(Stop::Deadline)) => return Err(Failure::Stopped(Limits::too_long())),
-        (Err(why), _) => return Err(Failure::cannot(why)),
-    };
-    match lacked {
-        0 if claim.is_passed_by(used) => Err(Failure::Invalid(claim.to_string())),
-        // What made-up state used says nothing.
-        0..MAX_MISSING => Ok(used),
-        _ => Err(Failure::Lacking),
-    }
-}
-
 fn run<T, E>(
     mut executor: E,
     claim: GasClaim,
     limits: &Limits,
     sent: &[Sent<T>],
+    taking: &mut Taking<'_>,
     keep_changes: bool,
 ) -> Result<Ran<E::Receipt>, Failure>
 where
     T: StackTransaction,
-    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+    E: BlockExecutor<
+            Transaction = T,
+            Result: TakenResult,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
+        >,
 {
     let (mut changes, mut used) = (Vec::new(), 0);
     executor.apply_pre_execution_changes().map_err(Failure::cannot)?;
-    for tx in sent {
+    for (index, tx) in sent.iter().enumerate() {
         limits.check().map_err(Failure::Stopped)?;
-        used = execute_next(&mut executor, claim, used, tx, |state| {
+        used = taking.execute_next(&mut executor, claim, used, (index, tx), |state| {
             if keep_changes {
                 changes.push(state.clone());
             }
@@ -354,15 +307,19 @@ where
 
 /// Runs the block once more with checks off, errors ignored and another guess, to learn as many missing keys as one
 /// round can.
-fn speculate<T, E>(mut executor: E, limits: &Limits, sent: &[Sent<T>])
+fn speculate<T, E>(mut executor: E, limits: &Limits, sent: &[Sent<T>], taking: &mut Taking<'_>)
 where
     T: StackTransaction,
-    E: BlockExecutor<Transaction = T, Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T>>>,
+    E: BlockExecutor<
+            Transaction = T,
+            Result: TakenResult,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
+        >,
 {
     // Errors here only mean that fewer keys were found; the strict run after this one decides.
     let _ = executor.apply_pre_execution_changes();
-    for tx in sent {
-        let done = execute_next(&mut executor, GasClaim::none(), 0, tx, |_| {});
+    for (index, tx) in sent.iter().enumerate() {
+        let done = taking.execute_next(&mut executor, GasClaim::none(), 0, (index, tx), |_| {});
         if limits.check().is_err() || matches!(done, Err(Failure::Lacking)) {
             return;
         }

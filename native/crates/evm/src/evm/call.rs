@@ -79,6 +79,7 @@ pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult 
         Some(Stop::Budget) => CallResult::Budget,
         Some(Stop::Deadline) => CallResult::Timeout,
         Some(Stop::Cancelled) => CallResult::Cancelled,
+        Some(Stop::Native(address)) => CallResult::Native(address),
         // A call claims nothing.
         Some(Stop::Claim) | None => ran.result,
     }

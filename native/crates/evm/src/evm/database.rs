@@ -131,6 +131,11 @@ impl HasMeter for ViewDb {
     fn meter(&mut self) -> &mut Meter {
         &mut self.meter
     }
+
+    #[inline]
+    fn is_native(&self, address: &Address) -> bool {
+        self.view.as_deref().is_some_and(|view| view.spec().native_contracts.contains(address))
+    }
 }
 
 impl Database for ViewDb {

@@ -84,6 +84,8 @@ pub enum CallResult {
     /// The message could not start, in geth's words.
     Invalid(String),
     Missing(Missing),
+    /// It entered the native contract at this address, which nothing here can run.
+    Native(Address),
     /// The view's block left hot state: resolve it again.
     Outdated,
     /// It is longer than the serving thread may spend on it.

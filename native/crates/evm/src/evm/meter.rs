@@ -7,6 +7,7 @@
 use crate::base::limits::{CancelFlag, Limits};
 use alloy_evm::eth::EthEvmContext;
 use alloy_op_evm::OpEvmContext;
+use alloy_primitives::Address;
 use revm::Database;
 use revm::context_interface::JournalTr;
 use revm::context_interface::context::ContextError;
@@ -32,6 +33,14 @@ const PRECOMPILE_NANOS_PER_GAS: u64 = 40;
 const GUESSING_STRIDES: u64 = 12;
 const GUESSING_STEPS: u64 = GUESSING_STRIDES * STRIDE;
 
+/// How the first frame of a transaction ends that is not run: see `taken`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TakenFrame {
+    pub(crate) succeeded: bool,
+    /// Of the gas that the transaction has.
+    pub(crate) gas_left: u64,
+}
+
 /// Why a run was stopped from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -41,6 +50,8 @@ pub(crate) enum Stop {
     Cancelled,
     /// Its block says that less gas was used.
     Claim,
+    /// It entered the native contract at this address.
+    Native(Address),
 }
 
 /// Counts the steps of one run down.
@@ -55,6 +66,8 @@ pub(crate) struct Meter {
     /// Gas that the frames below each depth hold back from their callees.
     held: Vec<u64>,
     pub(crate) stopped: Option<Stop>,
+    /// How the next frame ends, in place of being run.
+    pub(crate) taken: Option<TakenFrame>,
 }
 
 #[derive(Debug)]
@@ -94,7 +107,7 @@ impl Meter {
     }
 
     const fn new(left: u64, limit: Limit) -> Self {
-        Self { left, limit, gas: 0, least: 0, held: Vec::new(), stopped: None }
+        Self { left, limit, gas: 0, least: 0, held: Vec::new(), stopped: None, taken: None }
     }
 
     /// The next transaction of a block has this much gas, and must have `least` left while it runs.
@@ -232,6 +245,8 @@ impl Meter {
 /// A database that carries the meter of the run it is read by.
 pub(crate) trait HasMeter {
     fn meter(&mut self) -> &mut Meter;
+    /// Whether code at this address is native code of the chain's own node.
+    fn is_native(&self, address: &Address) -> bool;
 }
 
 impl<DB: HasMeter> HasMeter for State<DB> {
@@ -239,11 +254,16 @@ impl<DB: HasMeter> HasMeter for State<DB> {
     fn meter(&mut self) -> &mut Meter {
         self.database.meter()
     }
+
+    fn is_native(&self, address: &Address) -> bool {
+        self.database.is_native(address)
+    }
 }
 
 /// A host that is stopped by the meter of its database.
 pub(crate) trait Metered: Host {
     fn meter(&mut self) -> &mut Meter;
+    fn is_native(&self, address: &Address) -> bool;
     fn depth(&self) -> usize;
     fn fail(&mut self);
 }
@@ -257,6 +277,11 @@ macro_rules! metered {
             #[inline]
             fn meter(&mut self) -> &mut Meter {
                 self.journaled_state.database.meter()
+            }
+
+            #[inline]
+            fn is_native(&self, address: &Address) -> bool {
+                self.journaled_state.database.is_native(address)
             }
 
             #[inline]

@@ -1,11 +1,11 @@
-//! The precompiles that count what they do.
+//! The precompiles that count what they do, and where native contracts are found out: like precompiles, they have no code to run.
 
-use crate::evm::meter::{Metered, PRECOMPILE_GAS_PER_STEP};
+use crate::evm::meter::{Metered, PRECOMPILE_GAS_PER_STEP, Stop, TakenFrame};
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_primitives::Address;
 use revm::context_interface::{Cfg, ContextTr};
 use revm::handler::PrecompileProvider;
-use revm::interpreter::{CallInputs, InstructionResult, InterpreterResult};
+use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
 
 /// Precompiles that count. One gets no more gas than the steps or the time left are worth: if that is too little, the run
 /// is stopped, and if it suffices, the answer is the same as with all of the gas.
@@ -42,6 +42,13 @@ where
     }
 
     fn run(&mut self, context: &mut C, inputs: &CallInputs) -> Result<Option<InterpreterResult>, String> {
+        if let Some(frame) = context.meter().taken {
+            return Ok(Some(taken(frame)));
+        }
+        if context.is_native(&inputs.bytecode_address) {
+            context.meter().stopped = Some(Stop::Native(inputs.bytecode_address));
+            return Err("it enters a native contract".into());
+        }
         if !PrecompileProvider::<C>::contains(&self.active, &inputs.bytecode_address) {
             return Ok(None);
         }
@@ -72,6 +79,12 @@ where
     fn contains(&self, address: &Address) -> bool {
         PrecompileProvider::<C>::contains(&self.active, address)
     }
+}
+
+/// The end of a frame that is not run.
+fn taken(TakenFrame { succeeded, gas_left }: TakenFrame) -> InterpreterResult {
+    let result = if succeeded { InstructionResult::Stop } else { InstructionResult::Revert };
+    InterpreterResult { result, output: Default::default(), gas: Gas::new(gas_left) }
 }
 
 fn charge<H: Metered>(

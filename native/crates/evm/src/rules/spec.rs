@@ -2,6 +2,7 @@
 
 use crate::base::error::Error;
 use crate::base::locks;
+use crate::rules::native::NativeContracts;
 use crate::rules::unknown::{self, UnknownFork};
 use alloy_consensus::{BlockHeader, Header};
 use alloy_eips::eip7840::BlobParams;
@@ -37,6 +38,7 @@ pub struct ChainSpec {
     /// Whether this is Base or a chain like it: its Azul has the EIPs of Karst, and not what Karst changes beside them.
     is_base: bool,
     unknown: Vec<UnknownFork>,
+    pub(crate) native_contracts: NativeContracts,
     /// Whether blocks are taken whose transactions root is not that of their transactions.
     pub(crate) odd_transactions_roots: bool,
 }
@@ -130,6 +132,7 @@ impl ChainSpec {
             blobs: Arc::new(RwLock::new(config.blob_schedule_blob_params())),
             is_base: !base.is_empty(),
             unknown: unknown::unknown_forks(config, &base, &OP_FORK_FIELDS.map(|(_, field)| field))?,
+            native_contracts: read_native_contracts(config)?,
             odd_transactions_roots: false,
         })
     }
@@ -233,6 +236,17 @@ impl ChainSpec {
     /// Whether receipts of this block hold a state root instead of a status (before EIP-658).
     pub fn receipts_hold_roots(&self, number: u64) -> bool {
         !self.is_byzantium_active_at_block(number)
+    }
+}
+
+/// Patterns of addresses, in a field of ours.
+fn read_native_contracts(config: &ChainConfig) -> Result<NativeContracts, Error> {
+    const FIELD: &str = "nativeContracts";
+    match config.extra_fields.get_deserialized::<Vec<String>>(FIELD) {
+        None => Ok(NativeContracts::default()),
+        Some(patterns) => NativeContracts::parse(
+            &patterns.map_err(|why| Error::Malformed(format!("chain config, {FIELD}: {why}")))?,
+        ),
     }
 }
 

@@ -7,6 +7,7 @@ mod conformance;
 mod json;
 mod karst;
 mod limits;
+mod native;
 mod op_sepolia;
 mod preconfirmed;
 mod proof;
