@@ -3,6 +3,7 @@
 use crate::ahead::flashblock::{Flashblock, Found};
 use crate::ahead::layers::{self, Layers, SoFar};
 use crate::ahead::piece::{Extension, Piece, Preconfirmation};
+use crate::ahead::roots::Roots;
 use crate::ahead::run::{self, Part, Progress, Ran, Run};
 use crate::base::error::Error;
 use crate::base::limits::Limits;
@@ -148,7 +149,7 @@ impl Ahead {
             }
         };
         core.working_ahead.end();
-        let bloom = check(flashblock, &mut header, &start.so_far, &ran)?;
+        let (roots, bloom) = check(flashblock, &mut header, &start.so_far, &ran)?;
 
         let transactions = sent.into_iter().map(|tx| tx.into_value().into_inner()).collect();
         let piece = start.so_far.piece(flashblock, header, &ran, transactions);
@@ -157,6 +158,7 @@ impl Ahead {
             keep,
             payload_id: flashblock.payload_id.clone(),
             transactions: flashblock.diff.transactions.clone(),
+            roots,
             bloom,
             ran,
             piece: Box::new(piece),
@@ -247,11 +249,19 @@ fn claimed(flashblock: &Flashblock, header: &Header, before: Progress, ceiling: 
     Ok(claimed)
 }
 
-/// Compares the block so far with what the flashblock says of it, and completes its header. Gives its bloom.
-fn check(flashblock: &Flashblock, header: &mut Header, so_far: &SoFar, ran: &Ran) -> Result<Bloom, Error> {
+/// Compares the block so far with what the flashblock says of it, and completes its header. Gives its roots and bloom.
+fn check(
+    flashblock: &Flashblock,
+    header: &mut Header,
+    so_far: &SoFar,
+    ran: &Ran,
+) -> Result<(Roots, Bloom), Error> {
     let diff = &flashblock.diff;
     same(flashblock, header, "gas used", diff.gas_used.to(), ran.progress.gas_used)?;
-    let receipts_root = layers::root(&so_far.receipts, &ran.receipts);
+    let mut roots = so_far.roots.clone();
+    roots.receipts.extend(&ran.receipts);
+    roots.transactions.extend(&diff.transactions);
+    let receipts_root = roots.receipts.root();
     if let Some(said) = diff.receipts_root {
         same(flashblock, header, "receipts root", said, receipts_root)?;
     }
@@ -262,14 +272,14 @@ fn check(flashblock: &Flashblock, header: &mut Header, so_far: &SoFar, ran: &Ran
     if let Some(said) = diff.blob_gas_used {
         same(flashblock, header, "blob gas used", said.to(), ran.progress.da_footprint)?;
     }
-    let transactions_root = layers::root(&so_far.transactions, &diff.transactions);
+    let transactions_root = roots.transactions.root();
     let blob_gas_used = ran.progress.da_footprint;
     diff.fill(header, Found { transactions_root, receipts_root, logs_bloom: bloom, blob_gas_used });
     // State root and withdrawals root are taken from the flashblock: the hash binds them to the rest of it.
     if let Some(said) = diff.header_hash() {
         same(flashblock, header, "block hash", said, header.hash_slow())?;
     }
-    Ok(bloom)
+    Ok((roots, bloom))
 }
 
 /// A name for executing a flashblock, which may have no hash.

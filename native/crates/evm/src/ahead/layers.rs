@@ -3,6 +3,7 @@
 use crate::ahead::changes::{Changes, PieceChanges};
 use crate::ahead::flashblock::Flashblock;
 use crate::ahead::piece::{Extension, Piece};
+use crate::ahead::roots::Roots;
 use crate::ahead::run::{Progress, Ran};
 use crate::model::outcome::{Outcome, ReceiptRecord};
 use crate::state::hot::HotBlock;
@@ -50,6 +51,7 @@ pub(super) struct Layer {
 pub(super) struct SoFar {
     pub(super) transactions: Arc<Vec<Bytes>>,
     pub(super) receipts: Arc<Vec<Bytes>>,
+    pub(super) roots: Roots,
     pub(super) bloom: Bloom,
     pub(super) logs: usize,
 }
@@ -131,7 +133,7 @@ impl Layers {
 
     /// Takes a piece in, after every check, and gives it back.
     pub(super) fn add(&mut self, extension: Extension) -> Box<Piece> {
-        let Extension { keep, payload_id, transactions, bloom, ran, piece, .. } = extension;
+        let Extension { keep, payload_id, transactions, roots, bloom, ran, piece, .. } = extension;
         let Ran { progress, receipts, records, changes } = *ran;
         let (index, Outcome { hash, header, .. }) = (piece.index, &piece.outcome);
         let hash = Some(*hash).filter(|hash| !hash.is_zero());
@@ -152,6 +154,7 @@ impl Layers {
             layer.hash = hash;
             layer.progress = progress;
             let so_far = &mut layer.so_far;
+            so_far.roots = roots;
             so_far.bloom = bloom;
             so_far.logs += records.iter().map(|record| record.logs.len()).sum::<usize>();
             Arc::make_mut(&mut so_far.transactions).extend(transactions);

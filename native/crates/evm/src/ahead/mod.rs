@@ -10,6 +10,7 @@ mod flashblock;
 mod layers;
 mod piece;
 mod promote;
+mod roots;
 mod run;
 
 pub(crate) use extend::Ahead;

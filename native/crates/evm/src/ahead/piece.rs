@@ -1,5 +1,6 @@
 //! What executing flashblocks gives.
 
+use crate::ahead::roots::Roots;
 use crate::ahead::run::Ran;
 use crate::model::key::Missing;
 use crate::model::outcome::Outcome;
@@ -36,6 +37,7 @@ pub struct Extension {
     pub(crate) keep: usize,
     pub(crate) payload_id: String,
     pub(crate) transactions: Vec<Bytes>,
+    pub(crate) roots: Roots,
     pub(crate) bloom: Bloom,
     pub(crate) ran: Box<Ran>,
     pub(crate) piece: Box<Piece>,
