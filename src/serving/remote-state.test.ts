@@ -62,12 +62,17 @@ describe('state for a serving thread', () => {
     expect(said).toHaveLength(2);
   });
 
-  it('counts the hash of a block below the copy for the headers that prove it', async () => {
+  it('counts the hash of a block below the copy for the headers that lead down to it, and no more', async () => {
     const state = open();
-    const keys: StateKey[] = [{ kind: 'blockHash', number: 1 }];
-    await expect(state.load(keys, 7, head, request({ ...ROOMY, values: 100 }))).rejects.toThrow(
+    const hashes: StateKey[] = [2, 4].map((below) => ({ kind: 'blockHash', number: head.number - below }));
+    await expect(state.load(hashes, 7, head, request({ ...ROOMY, values: 3 }))).rejects.toThrow(
       StateLimitError,
     );
+    const values = state.load(hashes, 7, head, request({ ...ROOMY, values: 4 }));
+    await nextTurn();
+    expect(said).toMatchObject([{ kind: 'load', count: 4 }]);
+    state.hear({ kind: 'loaded', id: 1, values: [Uint8Array.of(4), Uint8Array.of(2)] });
+    expect(await values).toEqual([Uint8Array.of(4), Uint8Array.of(2)]);
   });
 
   it('loads no more bytes than a request may have, from the store too', async () => {

@@ -13,12 +13,10 @@ interface Question {
   readonly reject: (error: Error) => void;
 }
 
-/** Headers that are read to prove the hash of a block below the copy, at most. */
-const HEADERS = 256;
-
-/** What an upstream has to be asked for, about. */
-function countReads(keys: readonly StateKey[]): number {
-  return keys.length + (keys.some(({ kind }) => kind === 'blockHash') ? HEADERS : 0);
+/** What an upstream has to be asked for: the hash of a block takes all headers that lead down to it from `at`. */
+function countReads(keys: readonly StateKey[], at: number): number {
+  const headers = keys.map((key) => (key.kind === 'blockHash' ? at - key.number : 0));
+  return keys.filter(({ kind }) => kind !== 'blockHash').length + Math.max(0, ...headers);
 }
 
 /** State for one serving thread: its own store first, then the main thread, which alone asks upstreams and writes. */
@@ -55,23 +53,28 @@ export class RemoteState {
     context: LoadContext | undefined,
   ): Promise<Values> {
     const marks = await this.#store.marks();
-    if (marks !== undefined && number < marks.anchor.number) return this.#ask(keys, number, of, context);
+    const anchor = marks?.anchor.number ?? 0;
+    if (number < anchor) return this.#ask(keys, { number, of, at: number }, context);
     const stored = await this.#stored(keys, number, of);
     const unknown = keys.filter((_, index) => stored[index] === undefined);
     if (unknown.length === 0) return stored;
-    const found = (await this.#ask(unknown, number, of, context)).values();
+    const found = (await this.#ask(unknown, { number, of, at: anchor }, context)).values();
     return stored.map((value) => value ?? found.next().value);
   }
 
   /** Asks the main thread, for as long as a request can wait and somebody waits for it. */
   #ask(
     keys: readonly StateKey[],
-    number: number,
-    of: BlockRef | undefined,
+    { number, of, at }: { readonly number: number; readonly of: BlockRef | undefined; readonly at: number },
     context: LoadContext | undefined,
   ): Promise<Values> {
     // Code comes with its account: nobody is asked for it.
-    context?.budget?.takeValues(countReads(keys.filter(({ kind }) => kind !== 'code')));
+    context?.budget?.takeValues(
+      countReads(
+        keys.filter(({ kind }) => kind !== 'code'),
+        at,
+      ),
+    );
     const signal = context?.signal;
     if (signal?.aborted === true) return Promise.reject(new StateUnavailableError('nobody waits for it'));
     const id = this.#nextId++;
@@ -87,7 +90,7 @@ export class RemoteState {
     );
     signal?.addEventListener('abort', onAbort, { once: true });
     this.#asked.set(id, { resolve, reject });
-    const question = { keys: keys.map(keyText).join(''), count: countReads(keys), number, of };
+    const question = { keys: keys.map(keyText).join(''), count: countReads(keys, at), number, of };
     this.#say({ kind: 'load', id, ...question, client: context?.client });
     return promise.finally(() => {
       clearTimeout(timer);
