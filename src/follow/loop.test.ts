@@ -233,6 +233,22 @@ describe('a copy that cannot go on', () => {
     expect(await world.store.marks()).toMatchObject({ anchor: refOf(next), head: refOf(next) });
   });
 
+  it('re-anchors ten times sooner where all have the state of their heads: older state does not come back', async () => {
+    for (const having of [2, 1]) {
+      const { world, main } = await begin(2);
+      const next = world.grow(main, 3);
+      for (const [index, upstream] of world.upstreams.entries()) {
+        upstream.isPruned = true;
+        upstream.hasStateOfHead = index < having;
+        upstream.tip = next;
+      }
+      await world.wait(AFTER / 10 - 20_000, 5_000);
+      expect(anchored(world)).toBe(0);
+      await world.wait(40_000, 5_000);
+      expect(anchored(world)).toBe(having === 2 ? 1 : 0);
+    }
+  });
+
   it.each(['one of them does not say so', 'it was told not to'])('stays for ever where %s', async (where) => {
     const isForbidden = where === 'it was told not to';
     const { world, main } = await begin(2, { reanchor: !isForbidden });

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import type { StateKey } from '../chain/state-key.ts';
 import { ExecutionLimitError, UnknownForkError } from '../executor/errors.ts';
 import { type BackOff, type Clock, fullBackOffMs, sleep, systemClock } from '../source/clock.ts';
 import { SourceError } from '../source/errors.ts';
@@ -11,7 +12,7 @@ import { FalseCopyError, NotExtendingError, UnfollowableError } from './errors.t
 import { type FinalityModules, markFinality } from './finality.ts';
 import type { ChainMover } from './mover.ts';
 import { Pruning, type PruningModules, type PruningOptions } from './pruning.ts';
-import { blameFor, ReanchorReasons, STATE_GONE } from './reanchor-reasons.ts';
+import { type Blame, blameFor, ReanchorReasons, STATE_GONE } from './reanchor-reasons.ts';
 import type { RulesGuard } from './rules/rules-guard.ts';
 
 export interface FollowingOptions extends PruningOptions {
@@ -27,7 +28,7 @@ export interface FollowingOptions extends PruningOptions {
 
 export interface FollowingModules {
   readonly store: FinalityModules['store'] & PruningModules['store'];
-  readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality'>;
+  readonly source: Pick<ChainSource, 'watch' | 'status' | 'hashAt' | 'finality' | 'state'>;
   readonly mover: Pick<ChainMover, 'moveTowards'>;
   readonly anchoring: Pick<Anchoring, 'reanchor'>;
   readonly rules: Pick<RulesGuard, 'refused' | 'stopped' | 'tooOld'>;
@@ -203,13 +204,32 @@ export class FollowLoop {
       if (problem instanceof UnfollowableError) this.#leader.refused(upstream, now);
       if (problem instanceof ExecutionLimitError) this.#leader.overburdened(upstream, now);
       await this.#noteRules(problem, signal);
-      this.#reanchorReasons.failed(blameFor(problem, upstream), now);
+      const blame = blameFor(problem, upstream);
+      this.#reanchorReasons.failed(blame, now, await this.#withNewerState(blame, signal));
       const next = (await this.#decide(signal)).target?.head.upstream;
       if (failures === 1 && next !== upstream) return failures;
     }
     await sleep(this.#clock, retryMs, signal).catch(() => {});
     await this.#reanchor(problem, signal);
     return failures;
+  }
+
+  /** Those who lack the state of our head but have that of theirs: what they have dropped does not come back. */
+  async #withNewerState(blame: Blame, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const found = new Set<string>();
+    for (const { upstream, hash, number } of this.#leader.heads()) {
+      if (blame.get(upstream) !== STATE_GONE || number <= this.#ours.number) continue;
+      const key: StateKey = { kind: 'account', address: new Uint8Array(20) };
+      const isThere = await this.#modules.source.state([key], hash, { signal, only: upstream }).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof SourceError || signal.aborted) return false;
+          throw error;
+        },
+      );
+      if (isThere) found.add(upstream);
+    }
+    return found;
   }
 
   /** A block that our rules refuse, or may not be executed by: nobody lied, but they may be too old. */

@@ -8,12 +8,17 @@ export type ReanchorReason = typeof STATE_GONE | typeof OTHER_FORK;
 
 interface Record {
   readonly reason: ReanchorReason;
+  /** It can only become worse. */
+  readonly isLasting: boolean;
   readonly first: number;
   readonly last: number;
 }
 
 /** What each upstream had to do with a failure: a reason to re-anchor, or anything else. */
 export type Blame = ReadonlyMap<string, ReanchorReason | undefined>;
+
+/** What nothing but another upstream can help against is waited for so much shorter. */
+const LASTING_SHARE = 10;
 
 /**
  * Counts how long upstreams have given nothing but one reason to re-anchor. A copy is not thrown away because one of them
@@ -35,13 +40,14 @@ export class ReanchorReasons {
     this.#records.clear();
   }
 
-  failed(blame: Blame, now: number): void {
+  /** `lasting` are those whose reason can only become worse. */
+  failed(blame: Blame, now: number, lasting: ReadonlySet<string> = new Set()): void {
     for (const [upstream, reason] of blame) {
       const before = this.#records.get(upstream);
       if (reason === undefined) this.#records.delete(upstream);
       else {
         const first = before?.reason === reason ? before.first : now;
-        this.#records.set(upstream, { reason, first, last: now });
+        this.#records.set(upstream, { reason, isLasting: lasting.has(upstream), first, last: now });
       }
     }
   }
@@ -53,11 +59,11 @@ export class ReanchorReasons {
       if (!upstreams.includes(upstream)) this.#records.delete(upstream);
     const records = upstreams.map((upstream) => this.#records.get(upstream));
     const [first] = records;
+    const isLasting = records.every((record) => record?.isLasting === true);
+    const afterMs = isLasting ? this.#afterMs / LASTING_SHARE : this.#afterMs;
     const isAgreed = records.every(
       (record) =>
-        record?.reason === first?.reason &&
-        record !== undefined &&
-        record.last - record.first >= this.#afterMs,
+        record?.reason === first?.reason && record !== undefined && record.last - record.first >= afterMs,
     );
     // Which fork is the right one is not for one of several to say.
     const isAlone = first?.reason === OTHER_FORK && upstreams.length < Math.min(2, this.#upstreams);

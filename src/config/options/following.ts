@@ -50,7 +50,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'DURATION',
     parse: duration({ min: 1, max: 7 * 86_400_000 }),
     default: '10m',
-    doc: 'How long every upstream that can be asked must give one and the same reason why the copy cannot go on, before it re-anchors.',
+    doc: 'How long every upstream that can be asked must give one and the same reason why the copy cannot go on, before it re-anchors; a tenth of it where they have only dropped state that is too old.',
   },
   refusedAfter: {
     group: 'Following a chain',

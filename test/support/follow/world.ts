@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import type { BlockRef, EncodedOutcome, Outcome } from '../../../src/chain/outcome.ts';
+import type { StateKey } from '../../../src/chain/state-key.ts';
 import { InvalidBlockError } from '../../../src/executor/errors.ts';
 import type { FeedItem } from '../../../src/feed/interface.ts';
 import { Anchoring } from '../../../src/follow/anchor.ts';
@@ -37,8 +38,9 @@ export interface FakeUpstream {
   isDown: boolean;
   outForMs: number;
   otherChain: bigint | undefined;
-  /** It has no state of our head any more. */
+  /** It has no state of our head any more, and of its own head only if that is said. */
   isPruned: boolean;
+  hasStateOfHead: boolean;
   finality: Finality;
   /** It names heads and gives no blocks. */
   isLimited: boolean;
@@ -89,6 +91,7 @@ export class FollowWorld {
         outForMs: 0,
         otherChain: undefined,
         isPruned: false,
+        hasStateOfHead: false,
         isLimited: false,
       },
       finality: { safe: undefined, finalized: undefined },
@@ -284,7 +287,11 @@ export class FollowWorld {
       finality: async ({ only = '' }: ReadOptions = {}) => answered(only, this.upstream(only).finality),
       prestate: async () => undefined,
       stateDiffs: () => Promise.reject(new Error('no state diff is needed')),
-      state: () => Promise.reject(new Error('no state is needed')),
+      state: async (_keys: readonly StateKey[], hash: Hex, { only = '' }: ReadOptions = {}) => {
+        const { tip, hasStateOfHead } = this.upstream(only);
+        if (!hasStateOfHead || hash !== tip.hash) throw failure('stateUnavailable', only);
+        return [answered(only, { kind: 'unknown' as const }).value];
+      },
       proof: () => Promise.reject(new Error('no proof is needed')),
       report: (upstream: string, lie: Lie) => void this.lies.push({ upstream, lie }),
     };
