@@ -52,7 +52,10 @@ function isListOf(list: unknown, shape: Readonly<Record<string, RegExp>>): boole
 
 /** Whether any code of the request may write storage, which is priced by the fork. */
 function mayWrite(request: Call): boolean {
-  return holds(request, (key, value) => key === 'code' && typeof value === 'string' && value.includes('55'));
+  const isCreation = asFields(paramsOf(request)[0])?.['to'] == null;
+  const isCode = (key: string): boolean =>
+    key === 'code' || (isCreation && (key === 'data' || key === 'input'));
+  return holds(request, (key, value) => isCode(key) && typeof value === 'string' && value.includes('55'));
 }
 
 /** Deviations of eth_call. */
