@@ -103,8 +103,8 @@ export declare class NativeChain {
   readonly unknownForks: string[];
   /** Takes over the blob parameters of a chain config of the same chain; nothing else of it counts. */
   adoptBlobs(config: string): void;
-  /** Throws `unknown-fork` for the header (RLP) of a block whose rules are not known. */
-  expectKnown(header: Uint8Array): void;
+  /** Throws `unknown-fork` for a block whose rules are not known, given whole or by its header alone (RLP). */
+  expectKnown(block: Uint8Array): void;
   startAtGenesis(genesis: string): Buffer;
   open(header: Uint8Array): void;
   apply(header: Uint8Array, diff: Uint8Array): void;

@@ -46,6 +46,11 @@ const LONG: readonly Step[] = [
   { name: 'crash', command: 'npm run -s test:crash', tests: true },
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
   {
+    name: 'replica-unknown-fork',
+    command: 'npm run -s test:replica -- --unknown-fork --blocks 60 --requests 600 --seed 20261116',
+    tests: true,
+  },
+  {
     name: 'replica-native',
     command: 'npm run -s test:replica -- --native --blocks 60 --requests 600 --seed 20261115',
     tests: true,

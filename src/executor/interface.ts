@@ -89,11 +89,22 @@ export type CallResult =
   /** The pool of long calls is full. */
   | { readonly kind: 'overloaded' };
 
+/** A nonce or, with `slot`, a value of storage that is not known here. */
+export interface ForwardedRead {
+  readonly read: 'nonce' | 'slot';
+  readonly address: Hex;
+  readonly slot?: Hex;
+}
+
 /**
- * Has a call run by somebody who can run native contracts, after the block with this hash. Rejects with `StateUnavailableError`
- * when nobody does, and with `OverloadedError`.
+ * Has a call run, or state read, by somebody who knows the rules, after the block with this hash. Rejects with
+ * `StateUnavailableError` when nobody does, and with `OverloadedError`.
  */
-export type ForwardCall = (request: CallRequest, blockHash: Hex, context: LoadContext) => Promise<CallResult>;
+export type ForwardCall = (
+  request: CallRequest | ForwardedRead,
+  blockHash: Hex,
+  context: LoadContext,
+) => Promise<CallResult>;
 
 /** The state after one block, and the context of that block. Immutable: an answer from it is always of this block. */
 export interface StateView {
@@ -131,6 +142,8 @@ export interface ExecutedFlashblock {
 
 /** What the transactions of a block did, from somebody who could execute them, for those that cannot be executed here. */
 export interface BlockEffects {
+  /** Whether nothing of the block is executed, as its rules are not known. */
+  readonly isWhole: boolean;
   /** JSON of the state diff and the receipt of each transaction. Asked for once, when one enters a native contract. */
   read(): Promise<string>;
   /** Told which transactions were taken from it once the block is verified. */

@@ -122,12 +122,24 @@ export function codeHashOf(account: Uint8Array | undefined): Uint8Array | undefi
   return hash;
 }
 
+/** The nonce of an account in its stored form, without leading zeros; empty where there is no account. */
+export function nonceOf(account: Uint8Array | undefined): Uint8Array {
+  if (account === undefined || account.length === 0) return new Uint8Array(0);
+  const at = nonceAt(account);
+  const first = account[at] ?? 0x80;
+  return first < 0x80 ? account.subarray(at, at + 1) : account.subarray(at + 1, at + 1 + first - 0x80);
+}
+
+/** RLP of a list: its first field is the nonce. */
+function nonceAt(account: Uint8Array): number {
+  return (account[0] ?? 0) >= 0xf8 ? 2 : 1;
+}
+
 /** Whether an account in its stored form can never have run code, and so can have no storage. */
 export function isBareAccount(account: Uint8Array): boolean {
   if (account.length === 0) return true;
-  // RLP of a list: its first field is the nonce, and 0x80 is zero.
-  const nonceAt = (account[0] ?? 0) >= 0xf8 ? 2 : 1;
-  return account[nonceAt] === 0x80 && codeHashOf(account) === undefined;
+  // 0x80 is zero.
+  return account[nonceAt(account)] === 0x80 && codeHashOf(account) === undefined;
 }
 
 /** Joins loaded values for the native core; one that is not known here makes the whole answer unavailable. */

@@ -9,7 +9,13 @@ import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
 import { configText } from '../rules/chains.ts';
-import { asInvalidBlock, failureOf, InvalidProofError, NativeContractError } from './errors.ts';
+import {
+  asInvalidBlock,
+  failureOf,
+  InvalidProofError,
+  NativeContractError,
+  UnknownForkError,
+} from './errors.ts';
 import { type BlockLoader, Executions, timeOfRuns, timeUntil } from './executions.ts';
 import type {
   BlockEffects,
@@ -143,12 +149,23 @@ export class NativeExecutor implements Executor {
     this.#chain.adoptBlobs(config);
   }
 
-  /** Throws `UnknownForkError` for the header of a block whose rules are not known here. */
-  expectKnown(header: Uint8Array): void {
+  /** Throws `UnknownForkError` for a block whose rules are not known here, given whole or by its header alone (RLP). */
+  expectKnown(block: Uint8Array): void {
     try {
-      this.#chain.expectKnown(header);
+      this.#chain.expectKnown(block);
     } catch (error) {
       throw failureOf(error);
+    }
+  }
+
+  /** Whether the rules of a block (RLP) are known here. */
+  isKnown(block: Uint8Array): boolean {
+    try {
+      this.expectKnown(block);
+      return true;
+    } catch (error) {
+      if (error instanceof UnknownForkError) return false;
+      throw error;
     }
   }
 
@@ -170,7 +187,7 @@ export class NativeExecutor implements Executor {
   /**
    * Executes a block on the head and makes it the head. Throws `InvalidBlockError` when it is not what it claims to be,
    * `ExecutionLimitError` when it takes too long, and the signal's reason once that aborts. What enters a native contract is
-   * taken from `effects`; without them, `NativeContractError` is thrown.
+   * taken from `effects`, and so is all of a block whose rules are not known; without them, `NativeContractError` is thrown.
    */
   async execute(
     block: Uint8Array,
@@ -181,7 +198,9 @@ export class NativeExecutor implements Executor {
     const by = { load, time: timeOfRuns(this.#options.blockTimeLimitMs), signal };
     const run = (told?: string): Promise<NativeExecution> =>
       this.#executions.complete((ms, cancel) => this.#chain.execute(block, ms, cancel, told), by);
-    const execution = await run().catch(async (error: unknown) => {
+    const execute = async (): Promise<NativeExecution> =>
+      run(effects?.isWhole === true ? await effects.read() : undefined);
+    const execution = await execute().catch(async (error: unknown) => {
       if (!(error instanceof NativeContractError) || effects === undefined) throw error;
       return run(await effects.read());
     });

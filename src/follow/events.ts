@@ -15,7 +15,7 @@ export type FollowEvent =
       /** From the first try to the verified outcome, with all loading. */
       readonly ms: number;
     }
-  /** Transactions of a block enter native contracts: what they did is an upstream's word. */
+  /** Transactions of a block were not executed here: what they did is an upstream's word. */
   | {
       readonly kind: 'taken';
       readonly block: BlockRef;
@@ -34,7 +34,7 @@ export type FollowEvent =
       readonly ms: number;
     }
   /** What is served has changed. */
-  | { readonly kind: 'moved'; readonly head: BlockRef }
+  | { readonly kind: 'moved'; readonly head: BlockRef; readonly byDiffs?: BlockRef | undefined }
   | { readonly kind: 'reorganised'; readonly depth: number; readonly base: BlockRef }
   /** Another upstream's chain is followed from now on. */
   | ({ readonly kind: 'led' } & LeaderChange)

@@ -40,7 +40,7 @@ export class FollowTelemetry {
     const { transactions, blocks } = this.#taken;
     if (blocks === 0) return [];
     return [
-      `${transactions} transactions of ${blocks} blocks enter native contracts: their effects are an upstream's`,
+      `${transactions} transactions of ${blocks} blocks were not executed here: their effects are an upstream's`,
     ];
   }
 
@@ -126,7 +126,11 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
   const blocks = counter('executed_blocks_total', 'Blocks executed and verified.', []);
   const gas = counter('executed_gas_total', 'Gas of the blocks executed.', []);
   const transactions = counter('executed_transactions_total', 'Transactions executed.', []);
-  const taken = counter('taken_transactions_total', 'Transactions that enter native contracts.', ['proven']);
+  const taken = counter(
+    'taken_transactions_total',
+    'Transactions that were not executed here: they enter native contracts, or their rules are not known.',
+    ['proven'],
+  );
   const rounds = counter('execution_rounds_total', 'Times that executing a block lacked state.', []);
   const reorganisations = counter('reorganisations_total', 'Forks that were replaced.', []);
   const anchors = counter('anchors_total', 'Times that a copy began.', []);

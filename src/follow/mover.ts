@@ -16,6 +16,7 @@ import { removedBlocks } from './blocks/removed.ts';
 import { NotExtendingError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Forks } from './forks.ts';
+import type { UnknownForks } from './rules/unknown-forks.ts';
 import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
@@ -48,11 +49,14 @@ export interface FollowerModules {
   readonly prove: StateReader;
   /** From when on the chain has rules that we lack, and why, if that is known (B16). */
   readonly stop?: () => RulesStop | undefined;
+  /** Which blocks are followed by state diffs instead; absent where none are. */
+  readonly unknownForks?: UnknownForks | undefined;
   readonly blockTime: Pick<BlockTime, 'ms'>;
   readonly publish: PublishToFeed;
   readonly observe: ObserveFollowing;
 }
 
+const NOT_PROMOTED: Promotion = { outcome: undefined, preconfirmed: undefined, difference: undefined };
 /** How long a trace that was wrong is not asked for again. */
 const TRACE_DENIAL = { firstMs: 300_000, maxMs: 3_600_000 };
 const TRACES = 'traces';
@@ -191,6 +195,7 @@ export class ChainMover {
     const replaces = head.hash !== base.hash;
     const outcomes: EncodedOutcome[] = [];
     let removed: readonly SentRemovedBlock[] = [];
+    const byDiffs = this.#modules.unknownForks?.above(base, marks);
     try {
       blocks = this.#beforeStop(offered);
       if (replaces) {
@@ -201,7 +206,8 @@ export class ChainMover {
         state.readAt(base);
       }
       for (const block of blocks) {
-        outcomes.push('rlp' in block ? await this.#execute(block, base, signal) : block);
+        const isWhole = 'rlp' in block && byDiffs?.takes(block) === true;
+        outcomes.push('rlp' in block ? await this.#execute(block, base, signal, isWhole) : block);
       }
       if (executor.takeLostPreconfirmed()) {
         // It names the new head as its parent, but was executed on other contents: nobody may see it on top of the head.
@@ -212,7 +218,8 @@ export class ChainMover {
       // Read while they are there: whoever was told of their logs has to be told that they are gone.
       if (replaces) removed = await removedBlocks(store, base.number + 1, await this.#takeOff(head, base));
       const pins = state.dueWith(outcomes);
-      await store.append(outcomes, { pins, undo, ...(replaces && { onto: base.number }) });
+      const mark = byDiffs?.mark;
+      await store.append(outcomes, { pins, undo, byDiffs: mark, ...(replaces && { onto: base.number }) });
       state.written(pins);
       this.#failed = undefined;
     } catch (error) {
@@ -233,13 +240,13 @@ export class ChainMover {
     void publish({ kind: 'confirmed', removed, added });
     this.#readAhead(outcomes);
     const { number, hash } = blocks.at(-1) ?? base;
-    this.#modules.observe({ kind: 'moved', head: { number, hash } });
+    this.#modules.observe({ kind: 'moved', head: { number, hash }, byDiffs: byDiffs?.mark });
   }
 
   /** Those of a time whose rules are known; throws when there are none (B16). */
   #beforeStop<T extends { readonly timestamp: number }>(blocks: readonly T[]): readonly T[] {
     const stop = this.#modules.stop?.();
-    if (stop === undefined) return blocks;
+    if (stop === undefined || this.#modules.unknownForks !== undefined) return blocks;
     const known = blocks.findIndex(({ timestamp }) => timestamp >= stop.time);
     if (known === 0) throw new UnknownForkError(stop.reason);
     return known < 0 ? blocks : blocks.slice(0, known);
@@ -295,7 +302,12 @@ export class ChainMover {
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */
-  async #execute(block: ReadBlock, base: BlockRef, signal: AbortSignal): Promise<EncodedOutcome> {
+  async #execute(
+    block: ReadBlock,
+    base: BlockRef,
+    signal: AbortSignal,
+    isWhole: boolean,
+  ): Promise<EncodedOutcome> {
     const { executor, source, state, observe } = this.#modules;
     const started = performance.now();
     let rounds = 0;
@@ -306,13 +318,13 @@ export class ChainMover {
       state.accept(reads);
       this.#suspects.verified(block, reads);
     };
-    const effects = new ToldEffects(block, this.#modules, { signal, prefer: reads.prefer });
+    const effects = new ToldEffects(block, isWhole, this.#modules, { signal, prefer: reads.prefer });
     try {
       const load: BlockLoader = (keys, asOf) => {
         rounds++;
         return state.loadFor(reads, keys, asOf);
       };
-      const promotion = await executor.promote(block.rlp, load, signal);
+      const promotion = isWhole ? NOT_PROMOTED : await executor.promote(block.rlp, load, signal);
       if (promotion.outcome !== undefined) {
         accept();
         this.#observePromotion(block, promotion, performance.now() - started);

@@ -23,6 +23,8 @@ import { withAdopted } from './rules/adopted-blobs.ts';
 import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rules/chain-rules.ts';
 import { openGuard } from './rules/open-guard.ts';
 import { RulesProof } from './rules/proof.ts';
+import { takeBackByDiffs } from './rules/taken-back.ts';
+import { UnknownForks } from './rules/unknown-forks.ts';
 import { withAncestors } from './state/ancestor-reader.ts';
 import { forwarderTo } from './state/forwarding.ts';
 import { PinnedState } from './state/pinned-state.ts';
@@ -98,7 +100,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       ...modules,
       executor,
       state,
-      stop: () => guard.stop,
+      stop: () => guard.preconfirmedStop,
     });
     let leader = (): string | undefined => undefined;
     const adoptBlobs = (config: string): void => executor.adoptBlobs(config);
@@ -109,7 +111,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       proof.observe(event);
       if (event.kind === 'moved') {
         preconfirming?.setHead(event.head);
-        guard.moved(event.head);
+        guard.moved(event.head, event.byDiffs);
       }
       if (event.kind === 'sealed') {
         const { kept, preconfirmed, transactions } = event;
@@ -121,14 +123,25 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const blockTime = new BlockTime(store);
     const parts = { store, executor, source, blocks, state, blockTime, publish, observe };
     const followOptions = { ...options, retry: RETRY };
+    const isByDiffs = options.unknownFork === 'follow-by-diffs';
+    await takeBackByDiffs({ text, unknownForks: executor.unknownForks }, isByDiffs, modules);
     const anchoring = new Anchoring(followOptions, parts);
     await anchoring.begin(modules.signal);
     if (rules.standing === 'fitting') await keepRules(store, rules);
     const began = performance.now();
-    const first = (await store.marks())?.head;
-    if (first === undefined) throw new Error('the store holds no block');
-    observe({ kind: 'moved', head: first });
-    const mover = new ChainMover(options, { ...parts, prove, stop: () => guard.stop });
+    const begun = await store.marks();
+    if (begun === undefined) throw new Error('the store holds no block');
+    const first = begun.head;
+    observe({ kind: 'moved', head: first, byDiffs: begun.byDiffs });
+    const unknownForks = new UnknownForks({
+      stop: () => guard.stop,
+      refused: () => guard.refusedHash,
+      isKnown: (block) => executor.isKnown(block),
+    });
+    const mover = new ChainMover(options, {
+      ...{ ...parts, prove, stop: () => guard.stop },
+      unknownForks: isByDiffs ? unknownForks : undefined,
+    });
     const loop = new FollowLoop(followOptions, { ...parts, mover, anchoring, rules: guard }, first);
     leader = () => loop.leader;
     let running: Promise<unknown> | undefined;
@@ -144,7 +157,9 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
         const age = preconfirming === undefined ? 0 : (preconfirming.ageMs ?? performance.now() - began);
         const { outage, confirmedAgeMs } = telemetry;
         const { trouble } = loop;
-        const rulesTooOld = guard.tooOld;
+        // Requests can be sent here while it is followed nevertheless: it is a warning then.
+        const rulesTooOld = guard.isByDiffs ? undefined : guard.tooOld;
+        const old = guard.isByDiffs ? [`rulesTooOld: ${guard.tooOld}`] : [];
         const seen = {
           lag,
           blockTimeMs,
@@ -160,7 +175,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
           lag,
           leader: loop.leader,
           issues,
-          warnings: [...warnings, ...guard.warnings, ...telemetry.taken],
+          warnings: [...warnings, ...old, ...guard.warnings, ...telemetry.taken],
         };
       },
       start() {

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import { SYSTEM_CONTRACTS } from '../chain/system-contracts.ts';
 import type { StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { type BlockSelector, formatSelector } from '../primitives/block-selector.ts';
@@ -109,6 +110,16 @@ export class Snapshot {
       }
       return this.#reader.view(ref);
     });
+  }
+
+  /**
+   * Whether a block's rules are not known here, so that nothing can be executed on it; with an address, whether its nonce and
+   * storage are not known then, as blocks write them outside of transactions.
+   */
+  isUnknown({ number }: BlockRef, address?: Hex): boolean {
+    const { byDiffs } = this.#marks;
+    if (byDiffs === undefined || number < byDiffs.number) return false;
+    return address === undefined || SYSTEM_CONTRACTS.has(address);
   }
 
   /** The JSON array of a block's receipts, or undefined for a block that is not known. */

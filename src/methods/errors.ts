@@ -20,6 +20,8 @@ export type MethodErrorType =
     }
   /** The call enters a native contract, and nobody runs it for us. */
   | { readonly code: 'NATIVE_CONTRACT'; readonly address: Hex; readonly isPending: boolean }
+  /** The rules of the block are not known here, and nobody answers for us. */
+  | { readonly code: 'UNKNOWN_RULES'; readonly block: number }
   | { readonly code: 'CANCELLED' }
   | { readonly code: 'OVERLOADED' }
   /** The connection cannot carry what the client subscribes to. */

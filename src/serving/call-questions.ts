@@ -45,8 +45,7 @@ export class CallQuestions {
   async #run({ request, blockHash, client }: ForwardedCall, signal: AbortSignal): Promise<ForwardedAnswer> {
     try {
       const { forward } = this.#modules;
-      if (forward === undefined)
-        throw new StateUnavailableError('calls to native contracts are not forwarded');
+      if (forward === undefined) throw new StateUnavailableError('what cannot be run here is not forwarded');
       return await forward(request, blockHash, { client, signal });
     } catch (error) {
       if (error instanceof OverloadedError) return { kind: 'overloaded' };

@@ -1,7 +1,7 @@
 import type { BlockRef } from '../chain/outcome.ts';
 import type { Endpoint } from '../config/parsers.ts';
 import type { CommandOptions } from '../config/table.ts';
-import type { CallRequest, CallResult } from '../executor/interface.ts';
+import type { CallRequest, CallResult, ForwardedRead } from '../executor/interface.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import type { ProgressMemory } from '../feed/progress.ts';
 import type { Hex } from '../primitives/hex.ts';
@@ -51,14 +51,14 @@ export type WorkerEvent =
   | ({ readonly kind: 'load'; readonly id: number } & StateQuestion)
   /** Nobody waits for the answer to `load` any more. */
   | { readonly kind: 'cancel'; readonly id: number }
-  /** A call enters a native contract: an upstream has to run it. */
+  /** A call enters a native contract, or is of a block whose rules are not known: an upstream has to run it. */
   | ({ readonly kind: 'forward'; readonly id: number } & ForwardedCall)
   /** Nobody waits for the answer to `forward` any more. */
   | { readonly kind: 'cancelForward'; readonly id: number };
 
 /** A call for an upstream. */
 export interface ForwardedCall {
-  readonly request: CallRequest;
+  readonly request: CallRequest | ForwardedRead;
   readonly blockHash: Hex;
   readonly client: string;
 }

@@ -14,6 +14,8 @@ export interface Marks {
   /** Both undefined before they are marked, and once they are below the lowest block. */
   readonly safe: BlockRef | undefined;
   readonly finalized: BlockRef | undefined;
+  /** The first block whose rules were not known: from it on, state is what upstreams' state diffs say of transactions. */
+  readonly byDiffs?: BlockRef | undefined;
 }
 
 /** A value as of the anchor, read elsewhere. Empty bytes are the known absence of an account, slot or code. */
@@ -31,6 +33,8 @@ export interface AppendOptions {
   readonly undo?: number;
   /** Looked at for the first block of a chain only: its diff is not the whole state. */
   readonly partial?: boolean;
+  /** The first of the blocks whose rules were not known. The first one ever is marked, until it is taken off. */
+  readonly byDiffs?: BlockRef | undefined;
   /**
    * Forgets the whole chain first, pins and marks included, but no texts: the first block is a new anchor. Refused
    * with `conflict` where history was prepended, which nothing can bring back as cheaply as it goes.

@@ -19,6 +19,10 @@ export interface Replica extends AsyncDisposable {
   upstreamRequests(): Promise<number | undefined>;
   /** Transactions whose effects it took from the upstream. */
   taken(): Promise<number>;
+  /** The first block that it follows by state diffs; 0 while it executes all. */
+  byDiffsFrom(): Promise<number>;
+  /** What `/readyz` says. */
+  ready(): Promise<{ readonly ready: boolean; readonly warnings?: readonly string[] }>;
   /** How often it found an upstream lying. */
   lies(): Promise<number>;
 }
@@ -46,6 +50,8 @@ export function selfReplica(chain: WorkloadChain, url = chain.url): Replica {
     upstreamRequests: () => Promise.resolve(undefined),
     taken: () => Promise.resolve(0),
     lies: () => Promise.resolve(0),
+    byDiffsFrom: () => Promise.resolve(0),
+    ready: () => Promise.resolve({ ready: true }),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -103,6 +109,9 @@ export async function startReplica(chain: WorkloadChain, options: readonly strin
       died,
       upstreamRequests: () => metric('chain_query_upstream_requests_total'),
       lies: async () => (await metric('chain_query_upstream_lies_total')) ?? 0,
+      byDiffsFrom: async () => (await metric('chain_query_by_diffs_from_block')) ?? 0,
+      ready: async () =>
+        (await (await fetch(`http://${ports['admin']}/readyz`)).json()) as { ready: boolean },
       taken: async () => (await metric('chain_query_taken_transactions_total')) ?? 0,
       [Symbol.asyncDispose]: stop,
     };

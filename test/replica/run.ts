@@ -11,6 +11,7 @@ import type { Call } from '../support/servers/rpc-client.ts';
 import { Workload } from '../support/workload/workload.ts';
 import { ChainView } from './chain-view.ts';
 import { Comparison } from './comparison.ts';
+import { checkForked } from './forked.ts';
 import { runLies } from './lying.ts';
 import { checkNaming, startWithNatives } from './natives.ts';
 import { type Replica, selfReplica, startReplica } from './ours.ts';
@@ -28,7 +29,9 @@ const { values } = parseArgs({
     fast: { type: 'boolean', default: false },
     /** Only chains whose contracts are said to be native. */
     native: { type: 'boolean', default: false },
-    /** With `native`: has our node prove what it takes. */
+    /** Only a chain that goes over to rules that our node is not told: it follows by state diffs. */
+    'unknown-fork': { type: 'boolean', default: false },
+    /** With `native` or `unknown-fork`: has our node prove what it takes. */
     'verify-state': { type: 'boolean', default: false },
     /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
     self: { type: 'boolean', default: false },
@@ -45,20 +48,25 @@ interface Form {
   readonly fast: boolean;
   readonly blocks: number;
   readonly native: boolean;
+  readonly forks: boolean;
   readonly requests: number;
   readonly blockMs: number;
 }
 const plain = {
-  ...{ fast: false, native: false, blocks: Number(values.blocks), requests: Number(values.requests) },
+  ...{ fast: false, native: false, forks: false },
+  ...{ blocks: Number(values.blocks), requests: Number(values.requests) },
   blockMs: Number(values['block-ms']),
 };
 /** In real time, so shorter: about 20 s each. With `--fast` alone, as long as the others. */
 const fast = values.fast
   ? { ...plain, fast: true, blockMs: 200 }
-  : { fast: true, native: false, blocks: 75, requests: 1_250, blockMs: 200 };
+  : { fast: true, native: false, forks: false, blocks: 75, requests: 1_250, blockMs: 200 };
 const fastNames: readonly ChainName[] = ['anvil', 'op-geth'];
 /** Anvil's state diffs are not complete: with them, block 50 of seed 8 does not verify. What they leave out is not known. */
 const tracingNames: readonly ChainName[] = ['geth', 'op-geth'];
+const forkingNames: readonly ChainName[] = ['geth'];
+/** Until our node has begun. Blocks that come faster than one a second are of times to come. */
+const startSeconds = 20;
 const batchSize = 25;
 const workers = 3;
 const movingShare = 5;
@@ -135,9 +143,12 @@ async function produce(
 }
 
 async function runChain(form: Form): Promise<{ readonly passed: number; readonly failed: number }> {
-  const { name, blocks, requests, native } = form;
+  const { name, blocks, requests, native, forks } = form;
   const began = performance.now();
-  await using chain = await startChain(name, { fast: form.fast, debug: native });
+  await using chain = await startChain(name, {
+    ...{ fast: form.fast, debug: native || forks },
+    ...(forks && { forkAfter: startSeconds + Math.round(blocks / 3) }),
+  });
   await using proxy = await startLyingProxy(chain.url);
   if (values.lie !== undefined) proxy.lie = { about: values.lie } as Lie;
   const workload = new Workload(seed, chain.traits, chain.readNonces);
@@ -148,10 +159,13 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
     });
   // What is native is known by its address, once it is deployed.
   if (native) await setUp();
-  const options = values['verify-state'] ? ['--verify-state'] : [];
+  const options = [
+    ...(values['verify-state'] ? ['--verify-state'] : []),
+    ...(forks ? ['--unknown-fork', 'follow-by-diffs'] : []),
+  ];
   const start = async (): Promise<Replica> => {
     if (values.self) return selfReplica(chain, proxy.url);
-    return native ? startWithNatives(chain, workload, options) : startReplica(chain);
+    return native ? startWithNatives(chain, workload, options) : startReplica(chain, options);
   };
   await using replica = await start();
   // Of the block that a copy begins with it has the state, and neither logs nor receipts.
@@ -202,6 +216,8 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
   await sweep(comparison, workload, view, oldest);
   const { totals } = comparison;
   const wrong = native ? await checkNaming(replica, workload) : [];
+  const mark = forks ? await checkForked(chain, replica, workload) : undefined;
+  wrong.push(...(mark?.wrong ?? []));
   const taken = await replica.taken();
   if (native && taken === 0) wrong.push('no transaction entered a native contract');
   for (const what of wrong) console.log(`  ${what}`);
@@ -218,23 +234,25 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
       `at most ${produced.maxLag} blocks behind, asked again for a reorg ${totals.raced}, ` +
       `not comparable ${totals.notComparable}, spoilt answers missed ${totals.missed}`,
   );
-  if (native)
+  if (mark !== undefined) console.log(`  by state diffs from block ${mark.from} on`);
+  if (native || forks)
     console.log(`  ${taken} transactions taken from state diffs, ${totals.forwarded} batches named`);
   for (const [id, count] of totals.deviations) console.log(`  ${id.padEnd(18)} ${count}`);
   const failed = totals.differences.length + totals.missed + wrong.length;
   return { passed: totals.requests - totals.differences.length, failed };
 }
 
-const titleOf = ({ name, fast: isFast, native }: Form): string =>
-  `${name}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}`;
+const titleOf = ({ name, fast: isFast, native, forks }: Form): string =>
+  `${name}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}${forks ? ' with an unknown fork' : ''}`;
 const isChosen = (name: ChainName): boolean => values.chain === 'all' || values.chain === name;
 const usual: readonly Form[] = [
   ...(values.fast ? [] : chainNames.map((name) => ({ ...plain, name }))),
   ...(values.self ? [] : fastNames.map((name) => ({ ...fast, name }))),
 ];
-const forms = (values.native ? tracingNames.map((name) => ({ ...plain, name, native: true })) : usual).filter(
-  ({ name }) => isChosen(name),
-);
+const forking: readonly Form[] = forkingNames.map((name) => ({ ...plain, name, forks: true }));
+const withNatives: readonly Form[] = tracingNames.map((name) => ({ ...plain, name, native: true }));
+const ordinary = values.native ? withNatives : usual;
+const forms = (values['unknown-fork'] ? forking : ordinary).filter(({ name }) => isChosen(name));
 if (forms.length === 0) throw new Error(`no chain ${values.chain}; there are ${chainNames.join(', ')}, all`);
 let passed = 0;
 let failed = 0;

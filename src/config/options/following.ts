@@ -93,6 +93,14 @@ export const FOLLOWING_OPTIONS = {
     default: 'forward',
     doc: 'Calls that enter a native contract of the chain, which nothing here can run: forward has an upstream run them at the same block hash, and says so in x-chain-source; refuse answers with an error.',
   },
+  unknownFork: {
+    group: 'Following a chain',
+    commands: SERVE_AND_DOCTOR,
+    value: 'CHOICE',
+    parse: oneOf('stop', 'follow-by-diffs'),
+    default: 'stop',
+    doc: "When the chain comes to a fork whose rules are not known here: stop serves on what was verified; follow-by-diffs takes what transactions did from an upstream's state diffs, proves receipts and logs, and forwards calls (or refuses them, as --native-contracts says).",
+  },
   oddTransactionsRoots: {
     group: 'Following a chain',
     commands: SERVE,

@@ -13,6 +13,7 @@ export interface RulesGuardModules {
 /** Keeps rules that are too old from looking like a lie (B16): says when they are, and where to stop. */
 export class RulesGuard {
   readonly #modules: RulesGuardModules;
+  #byDiffs: BlockRef | undefined;
 
   constructor(modules: RulesGuardModules) {
     this.#modules = modules;
@@ -27,6 +28,23 @@ export class RulesGuard {
   /** What an operator should know of forks to come. */
   get warnings(): readonly string[] {
     return this.tooOld === undefined ? this.#modules.forks.warnings : [];
+  }
+
+  /** Whether the chain is followed by state diffs, as its rules are not known here. */
+  get isByDiffs(): boolean {
+    return this.#byDiffs !== undefined;
+  }
+
+  /** The block that our rules refuse though it is the chain's. */
+  get refusedHash(): BlockRef['hash'] | undefined {
+    return this.#modules.refusals.ofChain?.block.hash;
+  }
+
+  /** From when on no block is pre-confirmed, and why: never on one that is not executed. */
+  get preconfirmedStop(): RulesStop | undefined {
+    const mark = this.#byDiffs;
+    if (mark === undefined) return this.stop;
+    return { time: 0, reason: `the rules of block ${mark.number} and of those above it are not known here` };
   }
 
   /** From when on no block is executed, and why. */
@@ -71,10 +89,20 @@ export class RulesGuard {
     );
   }
 
-  /** The copy has a verified block of this number. */
-  moved(head: BlockRef): void {
+  /** The copy has a verified block of this number; from `byDiffs` on, blocks are not executed as their rules are not known. */
+  moved(head: BlockRef, byDiffs?: BlockRef): void {
     const { refusals, health } = this.#modules;
     refusals.moved(head);
+    this.#byDiffs = byDiffs;
+    health.followsByDiffs(byDiffs);
+    if (byDiffs !== undefined) {
+      const { number, hash } = byDiffs;
+      const why = this.stop?.reason ?? 'rules that are not known here';
+      void health.hear(
+        health.tooOld ?? `block ${number} ${hash} and those above it are followed by state diffs: ${why}`,
+      );
+      return;
+    }
     if (refusals.ofChain === undefined) void health.hear(undefined);
   }
 }

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { BlockRef } from '../../chain/outcome.ts';
 import type { Store } from '../../store/interface.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 
@@ -20,6 +21,7 @@ export interface RulesHealthModules {
 export class RulesHealth {
   readonly #modules: RulesHealthModules;
   readonly #gauge: Gauge;
+  readonly #byDiffs: Gauge;
   #tooOld: string | undefined;
   /** The store has a note of it, perhaps of an earlier start. */
   #isNoted = false;
@@ -28,10 +30,15 @@ export class RulesHealth {
     this.#modules = modules;
     this.#gauge = new Gauge({
       name: 'chain_query_rules_too_old',
-      help: '1 while the chain has rules that this node lacks, and is not followed any further.',
+      help: '1 while the chain has rules that this node lacks.',
       registers: [modules.registry],
     });
     this.#gauge.set(0);
+    this.#byDiffs = new Gauge({
+      name: 'chain_query_by_diffs_from_block',
+      help: "The first block that is followed by an upstream's state diffs, as its rules are not known here; 0 while all are executed.",
+      registers: [modules.registry],
+    });
   }
 
   /** Why our rules are too old; undefined while they are not known to be. */
@@ -42,6 +49,11 @@ export class RulesHealth {
   /** What an earlier start found stays in the store until a block shows that it is over. */
   async begin(): Promise<void> {
     this.#isNoted = (await storedTooOld(this.#modules.store)) !== undefined;
+  }
+
+  /** Takes in from which block on the chain is followed by state diffs, if it is. */
+  followsByDiffs(mark: BlockRef | undefined): void {
+    this.#byDiffs.set(mark?.number ?? 0);
   }
 
   /** Takes in why our rules are too old, or that they are not. */

@@ -16,7 +16,7 @@ export interface PinnedStateOptions extends WaitingPinsOptions {
 }
 
 export interface PinnedStateModules {
-  readonly store: Pick<Store, 'marks' | 'loadState' | 'pin'>;
+  readonly store: Pick<Store, 'marks' | 'canonicalHash' | 'loadState' | 'pin'>;
   readonly read: StateReader;
   /** Reads state of any block, where an upstream offers that. */
   readonly readArchive?: StateReader | undefined;
@@ -185,7 +185,7 @@ export class PinnedState {
     reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
-    const at = this.#base ?? (await this.#marks()).head;
+    const at = this.#base ?? (await this.#readingBlock(number));
     const later = await this.#modules.store.loadState(keys, at.number, at);
     const untouched = keys.filter((_, index) => later[index] === undefined);
     const [fetched, older] = await Promise.all([
@@ -200,6 +200,14 @@ export class PinnedState {
     keep(untouched, fetched);
     const read = fetched.values();
     return older.map((value) => value ?? read.next().value?.value);
+  }
+
+  /** Where upstreams are asked: at the head, but for older blocks not past one that may have written what nothing here knows of. */
+  async #readingBlock(number: number): Promise<BlockRef> {
+    const { head, byDiffs } = await this.#marks();
+    if (byDiffs === undefined || number >= byDiffs.number) return head;
+    const hash = await this.#modules.store.canonicalHash(byDiffs.number - 1);
+    return hash === undefined ? head : { number: byDiffs.number - 1, hash };
   }
 
   /** Reads keys in one go; those that somebody else is reading already are waited for. */

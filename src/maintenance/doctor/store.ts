@@ -74,7 +74,9 @@ async function examineExisting(
       );
     }
     const tooOld = await storedTooOld(store);
-    if (tooOld !== undefined) section.fail('rulesTooOld', tooOld, UPGRADE);
+    // Followed by state diffs it is no reason to stop, but one to upgrade.
+    if (tooOld !== undefined && marks?.byDiffs !== undefined) section.warn('rulesTooOld', tooOld, UPGRADE);
+    else if (tooOld !== undefined) section.fail('rulesTooOld', tooOld, UPGRADE);
     checkSize(store.usedBytes(), storeMapSize, section);
     const header = marks && store.header(marks.head);
     return { marks, rules, timestamp: header && timestampOf(header) };

@@ -4,6 +4,7 @@ import { parseUint64 } from '../../primitives/parse.ts';
 import type { UpstreamHead } from '../../source/interface.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
 import { readHead, shaped } from '../../source/reads/shape.ts';
+import { checkDiffs } from './diffs.ts';
 import { checkForks } from './forks.ts';
 import { checkReads } from './reads.ts';
 import { failedWith, isTheirs, Section, wordsOf } from './report.ts';
@@ -12,6 +13,7 @@ export interface UpstreamSettings {
   readonly upstreamBatchCalls: number;
   readonly upstreamPollMs: number;
   readonly verifyState: boolean;
+  readonly unknownFork: 'stop' | 'follow-by-diffs';
 }
 
 export interface UpstreamContext {
@@ -64,7 +66,11 @@ export async function examineUpstream(upstream: Upstream, context: UpstreamConte
       verifyState: context.settings.verifyState,
     });
   const rules = context.rulesOf(chainId);
-  if (head !== undefined && rules !== undefined) await checkForks({ upstream, section, rules, head, signal });
+  if (head !== undefined && rules !== undefined) {
+    await checkForks({ upstream, section, rules, head, signal });
+    const { unknownFork } = context.settings;
+    await checkDiffs({ upstream, section, rules, head, unknownFork, signal });
+  }
   await checkTags(upstream, section, signal);
   await checkBatches(upstream, section, context);
   await checkNews(upstream, section, context);

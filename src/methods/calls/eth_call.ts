@@ -3,6 +3,7 @@ import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import type { Awaitable, Hex } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
+import { forwardUnknown } from '../forwarding.ts';
 import type { Method, MethodContext, MethodSettings, RawJson } from '../method.ts';
 import { addressSchema, blockParam, bytesSchema, quantitySchema } from '../schemas.ts';
 import { parseCallRequest } from './call-request.ts';
@@ -60,13 +61,15 @@ export const ethCall: Method = {
       requireTo: !settings.compat,
     });
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return andThen(snapshot.viewAt(selector), (view) =>
-      andThen(view.call(request, context), (result) =>
+    return andThen(snapshot.viewAt(selector), (view) => {
+      if (snapshot.isUnknown(view.ref))
+        return forwardUnknown(request, view, context).then((result) => renderResult(result, settings));
+      return andThen(view.call(request, context), (result) =>
         result.kind === 'native'
           ? forwardCall(request, view, result.address, context)
           : renderResult(result, settings),
-      ),
-    );
+      );
+    });
   },
 };
 

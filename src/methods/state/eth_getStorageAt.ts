@@ -1,8 +1,8 @@
-import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { isHexFrom, parseAddress, parseString } from '../../primitives/parse.ts';
+import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { addressParam, blockParam, hashSchema } from '../schemas.ts';
 
@@ -25,8 +25,8 @@ export const ethGetStorageAt: Method = {
     const address = parseAddress(params[0], 'invalid argument 0');
     const slot = parseSlot(parseString(params[1], 'invalid argument 1'));
     const selector = parseBlockSelector(params[2], 'invalid argument 2');
-    return andThen(context.snapshot.viewAt(selector), (view) =>
-      andThen(view.storageAt(address, slot, context), (value) => `"${value}"`),
+    return readState(selector, { read: 'slot', address, slot }, context, (view) =>
+      view.storageAt(address, slot, context),
     );
   },
 };

@@ -1,6 +1,6 @@
-import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { parseAddress } from '../../primitives/parse.ts';
+import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { addressParam, blockParam, quantitySchema } from '../schemas.ts';
 
@@ -13,8 +13,8 @@ export const ethGetTransactionCount: Method = {
   handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return andThen(context.snapshot.viewAt(selector), (view) =>
-      andThen(view.transactionCount(address, context), (nonce) => `"${nonce}"`),
+    return readState(selector, { read: 'nonce', address }, context, (view) =>
+      view.transactionCount(address, context),
     );
   },
 };

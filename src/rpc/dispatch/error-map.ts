@@ -138,6 +138,11 @@ function describe(type: ErrorType): RpcError {
           `resource unavailable: the call enters the native contract ${type.address}, which cannot be run ` +
           (type.isPending ? 'on pre-confirmed state' : 'here'),
       };
+    case 'UNKNOWN_RULES':
+      return {
+        code: -32002,
+        message: `resource unavailable: the rules of block ${type.block} are not known here`,
+      };
     case 'CANCELLED':
       return { code: -32000, message: 'request cancelled' };
     case 'OVERLOADED':

@@ -51,6 +51,8 @@ export function encodeMarks(marks: Marks): Buffer {
     out.varint(ref === undefined ? 0 : 1);
     if (ref !== undefined) write(ref);
   }
+  // Written where it is only, so that stores from before it are read as they are.
+  if (marks.byDiffs !== undefined) write(marks.byDiffs);
   return out.finish();
 }
 
@@ -60,8 +62,9 @@ export function decodeMarks(bytes: Uint8Array): Marks {
   const ref = (): BlockRef => ({ number: input.varint(), hash: toHex(input.raw(32)) });
   const optional = (): BlockRef | undefined => (input.varint() === 1 ? ref() : undefined);
   const marks = { lowest: ref(), anchor: ref(), head: ref(), safe: optional(), finalized: optional() };
+  const byDiffs = input.remaining > 0 ? ref() : undefined;
   input.end();
-  return marks;
+  return byDiffs === undefined ? marks : { ...marks, byDiffs };
 }
 
 /** Whether the first block came without the whole state, so that a key without a version is unknown. */

@@ -41,6 +41,7 @@ class MemoryStore implements Store {
   #pins = new Map<string, Pin>();
   #safe: BlockRef | undefined;
   #finalized: BlockRef | undefined;
+  #byDiffs: BlockRef | undefined;
   /** The highest block that was ever deeper than the undo window. */
   #settled = -1;
 
@@ -73,6 +74,7 @@ class MemoryStore implements Store {
       this.#partial = options.partial ?? false;
     }
     this.#chain = [...kept, ...outcomes];
+    if (first !== undefined) this.#byDiffs ??= options.byDiffs;
     const head = outcomes.at(-1);
     if (head) this.#settled = Math.max(this.#settled, head.number - (options.undo ?? this.#undoWindow));
     this.#pin(options.pins ?? []);
@@ -104,6 +106,7 @@ class MemoryStore implements Store {
     this.#chain = this.#chain.filter((outcome) => outcome.number <= number);
     const head = refOf(this.#outcome(number));
     if (marks.safe && marks.safe.number > number) this.#safe = head;
+    if (this.#byDiffs && this.#byDiffs.number > number) this.#byDiffs = undefined;
   }
 
   async prune(below: number): Promise<boolean> {
@@ -143,6 +146,7 @@ class MemoryStore implements Store {
       head: refOf(head),
       safe: this.#safe,
       finalized: this.#finalized,
+      ...(this.#byDiffs && { byDiffs: this.#byDiffs }),
     };
   }
 
@@ -259,6 +263,7 @@ class MemoryStore implements Store {
     this.#pins = fresh.#pins;
     this.#safe = undefined;
     this.#finalized = undefined;
+    this.#byDiffs = fresh.#byDiffs;
     this.#settled = fresh.#settled;
   }
 

@@ -42,6 +42,8 @@ export interface ChainForm {
   readonly fast?: boolean;
   /** Whether the upstream tells what blocks did to the state. */
   readonly debug?: boolean;
+  /** Seconds after the start, a fork begins that `rulesFile` does not have. */
+  readonly forkAfter?: number;
 }
 
 const BLOCKS_PER_SECOND = 5;
@@ -105,9 +107,28 @@ async function waitMined(url: string, hashes: readonly Hex[]): Promise<void> {
   });
 }
 
-async function startGethChain({ debug = false }: ChainForm): Promise<WorkloadChain> {
+/** A development chain that goes over to Osaka at a time; the rules written do not have that. */
+async function initForking(dir: string, rules: string, rulesFile: string, osakaTime: number): Promise<void> {
+  const { config, ...genesis } = JSON.parse(rules) as { config: object };
+  const file = join(dir, 'genesis.json');
+  const { osakaTime: _, ...before } = config as { osakaTime?: number };
+  const alloc = {
+    ...(genesis as { alloc?: object }).alloc,
+    [owner.address]: { balance: `0x${'f'.repeat(30)}` },
+  };
+  await writeFile(file, JSON.stringify({ config: { ...config, osakaTime }, ...genesis, alloc }));
+  await writeFile(rulesFile, JSON.stringify({ config: before, ...genesis, alloc }));
+  await runToEnd(gethBinary(), ['--datadir', dir, 'init', file]);
+}
+
+async function startGethChain({ debug = false, forkAfter }: ChainForm): Promise<WorkloadChain> {
   const api = debug ? 'eth,net,web3,debug' : 'eth,net,web3';
   const dir = await tempDir('geth-chain');
+  const rulesFile = join(dir.path, 'rules.json');
+  const dumped = await runToEnd(gethBinary(), ['--dev', 'dumpgenesis']);
+  const rules = dumped.split('\n').find((line) => line.startsWith('{')) ?? '';
+  if (forkAfter === undefined) await writeFile(rulesFile, rules);
+  else await initForking(dir.path, rules, rulesFile, Math.floor(Date.now() / 1_000) + forkAfter);
   const running = start(gethBinary(), [
     ...['--dev', '--datadir', dir.path],
     ...quiet,
@@ -123,9 +144,6 @@ async function startGethChain({ debug = false }: ChainForm): Promise<WorkloadCha
     ),
   );
   await until('geth --dev to answer', () => request(url, 'eth_blockNumber').catch(() => undefined));
-  const rulesFile = join(dir.path, 'rules.json');
-  const dumped = await runToEnd(gethBinary(), ['--dev', 'dumpgenesis']);
-  await writeFile(rulesFile, dumped.split('\n').find((line) => line.startsWith('{')) ?? '');
   return {
     name: 'geth',
     url,
@@ -133,7 +151,8 @@ async function startGethChain({ debug = false }: ChainForm): Promise<WorkloadCha
     rulesFile,
     traits: {
       ...{ chainId: devChainId, funder: owner },
-      ...{ blobs: true, requests: true, deposits: false, unprotected: false },
+      // Sidecars have another form from the fork on.
+      ...{ blobs: forkAfter === undefined, requests: true, deposits: false, unprotected: false },
     },
     readNonces: noncesFrom(url),
     mine: async ({ transactions }) => waitMined(url, await submit(url, transactions)),

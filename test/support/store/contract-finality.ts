@@ -62,6 +62,23 @@ export function describeFinalityContract(open: OpenSubject): void {
       expect(await describeChain(store)).toEqual(before);
     });
 
+    it('marks the first block that was followed by diffs, until it is taken off', async () => {
+      const [one, two] = fork(9, 2);
+      await store.append(
+        [one, two].flatMap((outcome) => outcome ?? []),
+        { onto: 9, byDiffs: one && refOf(one) },
+      );
+      expect(await store.marks()).toMatchObject({ byDiffs: one && refOf(one) });
+      const third = makeChain(two as Outcome, [{ salt: 'third' }]);
+      await store.append(third, { byDiffs: third[0] && refOf(third[0]) });
+      await store.mark({ safe: ref(9) });
+      expect(await store.marks()).toMatchObject({ byDiffs: one && refOf(one) });
+      await store.append([], { onto: 10 });
+      expect(await store.marks()).toMatchObject({ byDiffs: one && refOf(one) });
+      await store.append([], { onto: 9 });
+      expect((await store.marks())?.byDiffs).toBeUndefined();
+    });
+
     it('takes safe to the block that both forks have, and leaves what is below alone', async () => {
       await store.mark({ safe: ref(8), finalized: ref(5) });
       await store.append(fork(9, 3), { onto: 9 });

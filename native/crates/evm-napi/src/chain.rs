@@ -107,10 +107,10 @@ impl NativeChain {
         self.inner.spec().adopt_blobs(&config).map_err(error)
     }
 
-    /// Refuses the header (RLP) of a block whose rules are not known.
+    /// Refuses a block whose rules are not known, given whole or by its header alone (RLP).
     #[napi(catch_unwind)]
-    pub fn expect_known(&self, header: &[u8]) -> Result<()> {
-        self.inner.expect_known(header).map_err(error)
+    pub fn expect_known(&self, block: &[u8]) -> Result<()> {
+        self.inner.expect_known(block).map_err(error)
     }
 
     /// Begins at the genesis block of a genesis file with all of its state; returns its outcome.

@@ -103,9 +103,9 @@ impl Chain {
         self.ahead.settle(&self.core);
     }
 
-    /// Refuses the header (RLP) of a block whose rules are not known.
-    pub fn expect_known(&self, header: &[u8]) -> Result<(), Error> {
-        self.core.spec.expect_known(&decode_header(header)?)
+    /// Refuses a block whose rules are not known, given whole or by its header alone (RLP).
+    pub fn expect_known(&self, block: &[u8]) -> Result<(), Error> {
+        self.core.spec.expect_known(&read_header(block)?)
     }
 
     /// Begins hot state at the block with this header (RLP); its state is asked for as it is needed.

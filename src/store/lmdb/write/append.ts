@@ -46,7 +46,7 @@ function writeOutcomes(
   context: WriteContext,
   outcomes: readonly Outcome[],
   before: Marks | undefined,
-  { partial = false, undo = context.undoWindow }: AppendOptions,
+  { partial = false, undo = context.undoWindow, byDiffs }: AppendOptions,
 ): Marks | undefined {
   const { tables } = context;
   const first = outcomes[0];
@@ -85,6 +85,7 @@ function writeOutcomes(
     anchor: start,
     safe: undefined,
     finalized: undefined,
+    byDiffs,
     ...before,
     head: refOf(last),
   };
@@ -114,7 +115,9 @@ export function revertBlocks(context: WriteContext, number: number): void {
   for (let at = before.head.number; at > number; at--) revertBlock(context, at);
   const head = { number, hash: hashAt(tables, number) };
   const safe = (before.safe?.number ?? number) > number ? head : before.safe;
-  writeMarks(tables, { ...before, head, safe });
+  const { byDiffs, ...others } = before;
+  const isLeft = byDiffs !== undefined && byDiffs.number <= number;
+  writeMarks(tables, { ...others, head, safe, ...(isLeft && { byDiffs }) });
 }
 
 /** Moves safe and finalized up to canonical blocks. */

@@ -53,9 +53,9 @@ function raiseStart(tables: Tables, before: Marks, below: number): Marks {
   const kept = { start: numberKey(Math.max(reach, before.lowest.number)), end: numberKey(below) };
   for (const { key, value } of [...tables.canonical.getRange(kept)]) tables.hashes.putSync(key, value);
   const marks = {
+    ...before,
     lowest: start,
     anchor: before.anchor.number < below ? start : before.anchor,
-    head: before.head,
     safe: held(before.safe),
     finalized: held(before.finalized),
   };

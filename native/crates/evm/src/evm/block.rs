@@ -11,7 +11,7 @@ use crate::model::claim::{GasCeiling, GasClaim, contradiction};
 use crate::model::commitment::Commitment;
 use crate::model::diff::Diff;
 use crate::model::key::{Missing, MissingSet};
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Extra, Outcome};
 use crate::model::transaction::{StackReceipt, StackTransaction, l1_extras};
 use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
 use crate::rules::spec::{ChainSpec, Stack};
@@ -96,7 +96,7 @@ pub(crate) fn execute(
     match spec.stack {
         Stack::Ethereum => {
             let block = decode::<TxEnvelope>(rlp)?;
-            let limits = admit(ceiling, view, &block.header, limits)?;
+            let limits = admit(ceiling, view, &block.header, limits, taking)?;
             let env = spec.eth_env(&block.header);
             let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
             let (header, body) = (block.header.clone(), block.body.clone());
@@ -120,7 +120,7 @@ pub(crate) fn execute(
         }
         Stack::Op => {
             let block = decode::<OpTxEnvelope>(rlp)?;
-            let limits = admit(ceiling, view, &block.header, limits)?;
+            let limits = admit(ceiling, view, &block.header, limits, taking)?;
             let env = spec.op_env(&block.header);
             let rules = OpRules::of(spec, &env, block.header.timestamp);
             let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
@@ -143,8 +143,16 @@ pub(crate) fn execute(
 }
 
 /// What can be told from the header alone. Gives the limits with the time that the block may take.
-fn admit(ceiling: GasCeiling, view: &View, header: &Header, limits: &Limits) -> Result<Limits, Error> {
-    view.spec().expect_known(header)?;
+fn admit(
+    ceiling: GasCeiling,
+    view: &View,
+    header: &Header,
+    limits: &Limits,
+    taking: &Taking<'_>,
+) -> Result<Limits, Error> {
+    if !taking.is_whole() {
+        view.spec().expect_known(header)?;
+    }
     if header.parent_hash != view.hash() {
         return Err(invalid(header, format!("it does not follow block {} {}", view.number(), view.hash())));
     }
@@ -195,7 +203,7 @@ where
         return Err(Error::Unavailable("the head moved".into()));
     };
     let missing = SharedMissing::default();
-    let executor = open(open_state(view, &missing, &limits), false);
+    let executor = open(open_state(view, &missing, &limits), taking.is_whole());
     let ran = run(executor, claim, &limits, &sent, taking, wants_roots);
     // Before what it found is looked at: what was cut short is neither valid nor invalid.
     limits.check().map_err(exhausted)?;
@@ -212,9 +220,9 @@ where
     let diff = Diff::from_bundle(&state.take_bundle());
     let raw: Vec<&[u8]> = sent.iter().map(|tx| tx.encoded_bytes().as_ref()).collect();
     let l1 = match spec.stack {
-        Stack::Op => l1_extras(spec, header, &mut state, &raw)
+        Stack::Op if !taking.is_whole() => l1_extras(spec, header, &mut state, &raw)
             .map_err(|why| invalid(header, format!("its L1 attributes cannot be read: {why}")))?,
-        Stack::Ethereum => vec![Vec::new(); sent.len()],
+        _ => vec![Vec::new(); sent.len()],
     };
     let late = missing.borrow_mut().take();
     if !late.is_empty() {
@@ -223,7 +231,11 @@ where
     match check {
         Check::Compare(place) => {
             if !wants_roots {
-                check_result(spec, header, &result)?;
+                check_receipts(spec, header, &result)?;
+                // What a block asks of other layers, and what it counts for them, is by its rules.
+                if !taking.is_whole() {
+                    check_counts(spec, header, &result)?;
+                }
             }
             if let Some(mut commitment) = place.take() {
                 for (receipt, changes) in result.receipts.iter_mut().zip(&changes) {
@@ -231,7 +243,8 @@ where
                     receipt.set_root(commitment.root());
                 }
                 if wants_roots {
-                    check_result(spec, header, &result)?;
+                    check_receipts(spec, header, &result)?;
+                    check_counts(spec, header, &result)?;
                 }
                 check_state(spec, header, &diff, &mut commitment)?;
                 *place = Some(commitment);
@@ -246,7 +259,12 @@ where
         }
     }
     let header = &block.header;
-    let receipts = records(spec, header, &sent, &result.receipts, l1);
+    let mut receipts = records(spec, header, &sent, &result.receipts, l1);
+    for (receipt, told) in receipts.iter_mut().zip(taking.extras().into_iter().flatten()) {
+        let of_deposits = [Extra::DepositNonce, Extra::DepositReceiptVersion];
+        receipt.extras.retain(|(extra, _)| of_deposits.contains(extra));
+        receipt.extras.extend_from_slice(told);
+    }
     let outcome = Outcome {
         hash: header.hash_slow(),
         header: header.clone(),
@@ -348,7 +366,7 @@ pub(crate) fn check_state(
     Ok(())
 }
 
-fn check_result<R: StackReceipt>(
+fn check_receipts<R: StackReceipt>(
     spec: &ChainSpec,
     header: &Header,
     result: &BlockExecutionResult<R>,
@@ -356,7 +374,10 @@ fn check_result<R: StackReceipt>(
     same(header, "gas used", header.gas_used, result.gas_used)?;
     let (receipts_root, logs_bloom) = commit_receipts(spec, header, &result.receipts);
     same(header, "receipts root", header.receipts_root, receipts_root)?;
-    same(header, "logs bloom", header.logs_bloom, logs_bloom)?;
+    same(header, "logs bloom", header.logs_bloom, logs_bloom)
+}
+
+fn check_counts<R>(spec: &ChainSpec, header: &Header, result: &BlockExecutionResult<R>) -> Result<(), Error> {
     if spec.stack == Stack::Ethereum && header.requests_hash.is_some() {
         same(header, "requests hash", header.requests_hash, Some(result.requests.requests_hash()))?;
     }

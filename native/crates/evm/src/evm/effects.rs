@@ -2,17 +2,21 @@
 //! `diffMode`) and a receipt of each.
 
 use crate::base::error::{Error, malformed};
+use crate::model::outcome::Extra;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, Log, U64, U256};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of all transactions of a block, in order.
 #[derive(Debug)]
 pub struct Effects {
     pub(crate) transactions: Vec<TransactionEffects>,
-    /// Whether all of them are taken, as nothing of the block can be executed.
+    /// Whether all of them are taken, as the rules of the block are not known.
     pub(crate) is_whole: bool,
+    /// Accounts that such a block may write outside of its transactions: nothing here knows what they were.
+    pub(crate) unknown: BTreeSet<Address>,
 }
 
 /// Of one transaction.
@@ -21,6 +25,8 @@ pub(crate) struct TransactionEffects {
     pub(crate) succeeded: bool,
     pub(crate) gas_used: u64,
     pub(crate) logs: Vec<Log>,
+    /// What its receipt has beside what the chain commits to, deposits' nonces left out.
+    pub(crate) extras: Vec<(Extra, U256)>,
     pub(crate) accounts: BTreeMap<Address, AccountEffects>,
 }
 
@@ -48,6 +54,8 @@ struct Text {
     receipts: Vec<TextReceipt>,
     #[serde(default)]
     whole: bool,
+    #[serde(default)]
+    unknown: BTreeSet<Address>,
 }
 
 #[derive(Deserialize)]
@@ -81,12 +89,40 @@ struct TextReceipt {
     status: U64,
     cumulative_gas_used: U64,
     logs: Vec<Log>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Names of what follows from rules and is served with receipts.
+const EXTRAS: [(&str, Extra); 11] = [
+    ("blobGasUsed", Extra::BlobGasUsed),
+    ("blobGasPrice", Extra::BlobGasPrice),
+    ("l1GasPrice", Extra::L1GasPrice),
+    ("l1GasUsed", Extra::L1GasUsed),
+    ("l1Fee", Extra::L1Fee),
+    ("l1BaseFeeScalar", Extra::L1BaseFeeScalar),
+    ("l1BlobBaseFee", Extra::L1BlobBaseFee),
+    ("l1BlobBaseFeeScalar", Extra::L1BlobBaseFeeScalar),
+    ("operatorFeeScalar", Extra::OperatorFeeScalar),
+    ("operatorFeeConstant", Extra::OperatorFeeConstant),
+    ("daFootprintGasScalar", Extra::DaFootprintGasScalar),
+];
+
+fn read_extras(fields: &BTreeMap<String, Value>) -> Result<Vec<(Extra, U256)>, Error> {
+    let told = EXTRAS.iter().filter_map(|(name, extra)| Some((name, *extra, fields.get(*name)?)));
+    told.filter(|(_, _, value)| !value.is_null())
+        .map(|(name, extra, value)| {
+            let value = U256::deserialize(value).map_err(|why| malformed("receipts", format!("{name}: {why}")))?;
+            Ok((extra, value))
+        })
+        .collect()
 }
 
 impl Effects {
-    /// Reads `{diffs, receipts}`: what `debug_traceBlockByHash` and `eth_getBlockReceipts` give, each a list.
+    /// Reads `{diffs, receipts}`: what `debug_traceBlockByHash` and `eth_getBlockReceipts` give, each a list; with `whole` and
+    /// `unknown` where the rules of the block are not known.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let Text { diffs, receipts, whole } =
+        let Text { diffs, receipts, whole, unknown } =
             serde_json::from_str(text).map_err(|why| malformed("state diffs", why))?;
         if diffs.len() != receipts.len() {
             return Err(malformed("state diffs", "there is not one for each receipt"));
@@ -99,11 +135,12 @@ impl Effects {
             Ok(TransactionEffects {
                 succeeded: !receipt.status.is_zero(),
                 gas_used,
+                extras: read_extras(&receipt.others)?,
                 logs: receipt.logs,
                 accounts: read_diff(diff),
             })
         });
-        Ok(Self { transactions: transactions.collect::<Result<_, Error>>()?, is_whole: whole })
+        Ok(Self { transactions: transactions.collect::<Result<_, Error>>()?, is_whole: whole, unknown })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::evm::meter::TakenFrame;
 use crate::evm::transaction::{Failure, execute_next};
 use crate::model::claim::GasClaim;
 use crate::model::code::bytecode;
+use crate::model::outcome::Extra;
 use crate::model::transaction::{DEPOSIT, StackTransaction};
 use crate::model::verify::Sent;
 use alloy_evm::block::{BlockExecutor, GasOutput};
@@ -21,11 +22,14 @@ use revm::Database;
 use revm::context::TxEnv;
 use revm::context_interface::result::{ExecutionResult, ResultAndState};
 use revm::state::{Account, AccountInfo, EvmState, EvmStorageSlot};
+use std::collections::BTreeSet;
 
 /// A transaction of one stack in the terms of the EVM.
 pub(crate) trait TakenTransaction {
     /// Leaves of it what decides who pays what for its gas, as a call without effects of its own.
     fn without_effects(&mut self);
+    /// Leaves of it what any rules take: its sender and its gas.
+    fn without_rules(&mut self);
 }
 
 impl TakenTransaction for TxEnv {
@@ -39,11 +43,27 @@ impl TakenTransaction for TxEnv {
             self.tx_type = 2;
         }
     }
+
+    fn without_rules(&mut self) {
+        self.without_effects();
+        self.tx_type = 0;
+        self.data = Default::default();
+        (self.gas_price, self.gas_priority_fee) = (0, None);
+        (self.blob_hashes, self.max_fee_per_blob_gas) = (Vec::new(), 0);
+    }
 }
 
 impl TakenTransaction for OpTx {
     fn without_effects(&mut self) {
         self.0.base.without_effects();
+    }
+
+    fn without_rules(&mut self) {
+        let kind = self.0.base.tx_type;
+        self.0.base.without_rules();
+        if kind == DEPOSIT {
+            self.0.base.tx_type = kind;
+        }
     }
 }
 
@@ -81,6 +101,22 @@ impl<'a> Taking<'a> {
         Self { effects, taken: Vec::new() }
     }
 
+    /// Whether nothing of the block is executed, as its rules are not known.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.effects.is_some_and(|effects| effects.is_whole)
+    }
+
+    /// What the receipts of such a block have that follows from its rules.
+    pub(crate) fn extras(&self) -> Option<impl Iterator<Item = &'a [(Extra, U256)]>> {
+        let effects = self.effects.filter(|effects| effects.is_whole)?;
+        Some(effects.transactions.iter().map(|effects| effects.extras.as_slice()))
+    }
+
+    /// The accounts that such a block may write outside of its transactions.
+    fn unknown(&self) -> Option<&'a BTreeSet<Address>> {
+        self.effects.filter(|effects| effects.is_whole).map(|effects| &effects.unknown)
+    }
+
     /// Executes one transaction of a block, or takes its effects if it cannot be executed and they are known. Gives what the
     /// block has used with it.
     pub(crate) fn execute_next<T, E>(
@@ -100,7 +136,7 @@ impl<'a> Taking<'a> {
             >,
     {
         let known = self.effects.and_then(|effects| effects.transactions.get(index));
-        if let (Some(effects), true) = (known, self.effects.is_some_and(|effects| effects.is_whole)) {
+        if let (Some(effects), true) = (known, self.is_whole()) {
             return self.take(executor, used, (index, tx), effects, see);
         }
         let mut see = Some(see);
@@ -131,7 +167,7 @@ impl<'a> Taking<'a> {
             >,
     {
         self.taken.push(u32::try_from(index).unwrap_or(u32::MAX));
-        let gas = take(executor, tx, effects, see)?;
+        let gas = take(executor, tx, effects, self.unknown(), see)?;
         Ok(used.saturating_add(gas.tx_gas_used()))
     }
 }
@@ -140,6 +176,7 @@ fn take<T, E>(
     executor: &mut E,
     tx: &Sent<T>,
     effects: &TransactionEffects,
+    unknown: Option<&BTreeSet<Address>>,
     see: impl FnOnce(&EvmState),
 ) -> Result<GasOutput, Failure>
 where
@@ -155,7 +192,11 @@ where
         return Err(Failure::Invalid(format!("a receipt says gas used {} of {limit}", effects.gas_used)));
     };
     let mut env: <E::Evm as Evm>::Tx = tx.to_tx_env();
-    env.without_effects();
+    if unknown.is_some() {
+        env.without_rules();
+    } else {
+        env.without_effects();
+    }
     let meter = &mut executor.evm_mut().db_mut().database.meter;
     meter.begin_transaction(limit, 0);
     meter.taken = Some(TakenFrame { succeeded: effects.succeeded, gas_left });
@@ -173,7 +214,11 @@ where
     if let ExecutionResult::Success { logs, .. } = result {
         logs.clone_from(&effects.logs);
     }
-    let contradiction = merge(db, state, effects, unreliable)?;
+    if unknown.is_some() {
+        // By rules that are not known nobody can tell what was paid to whom, but for what the diff has.
+        state.retain(|address, _| unreliable == Some(*address));
+    }
+    let contradiction = merge(db, state, effects, unreliable, unknown)?;
     // What was compared with made-up state says nothing.
     if let (Some(why), true) = (contradiction, db.database.missing.borrow().is_empty()) {
         return Err(Failure::Invalid(why));
@@ -189,13 +234,16 @@ fn merge(
     state: &mut EvmState,
     effects: &TransactionEffects,
     unreliable: Option<Address>,
+    unknown: Option<&BTreeSet<Address>>,
 ) -> Result<Option<String>, Failure> {
     let mut contradiction = None;
     for (address, effects) in &effects.accounts {
         let held = db.basic(*address).map_err(unreadable)?;
         let held = held.unwrap_or_default();
-        if unreliable != Some(*address)
-            && let Some(why) = effects.contradicts(*address, &held)
+        let is_known = unknown.is_none_or(|unknown| !unknown.contains(address));
+        if is_known
+            && unreliable != Some(*address)
+            && let Some(why) = effects.contradicts(*address, &held, unknown.is_none())
         {
             contradiction.get_or_insert(why);
         }
@@ -207,7 +255,7 @@ fn merge(
         }
         for (slot, (before, after)) in &effects.slots {
             let held = db.storage(*address, *slot).map_err(unreadable)?;
-            if held != *before {
+            if is_known && held != *before {
                 let why = format!(
                     "the state diff says that slot {slot:#x} of {address} was {before}, here it is {held}"
                 );
@@ -224,8 +272,8 @@ fn unreadable(why: impl std::fmt::Display) -> Failure {
 }
 
 impl AccountEffects {
-    /// What is another account here than the diff says it was.
-    fn contradicts(&self, address: Address, held: &AccountInfo) -> Option<String> {
+    /// What is another account here than the diff says it was. Where rules are not known, a balance may have been credited by them.
+    fn contradicts(&self, address: Address, held: &AccountInfo, knows_balance: bool) -> Option<String> {
         let nothing = AccountParts { nonce: Some(0), balance: Some(U256::ZERO), code: None };
         let AccountParts { nonce, balance, .. } = self.before.as_ref().unwrap_or(&nothing);
         let other = |what, was: String, is: String| {
@@ -233,7 +281,7 @@ impl AccountEffects {
         };
         match (*nonce, *balance) {
             (Some(nonce), _) if nonce != held.nonce => other("nonce", nonce.to_string(), held.nonce.to_string()),
-            (_, Some(balance)) if balance != held.balance => {
+            (_, Some(balance)) if knows_balance && balance != held.balance => {
                 other("balance", balance.to_string(), held.balance.to_string())
             }
             _ => None,
