@@ -9,7 +9,7 @@ import { mappingSlot } from '../support/workload/catalogue.ts';
 import { Draft } from '../support/workload/draft.ts';
 import { Workload } from '../support/workload/workload.ts';
 import { startWithNatives } from './natives.ts';
-import type { Replica } from './ours.ts';
+import { type Replica, startReplica } from './ours.ts';
 
 const deadlineMs = 60_000;
 
@@ -56,10 +56,14 @@ async function compare(
   return ours === theirs;
 }
 
-/** Has an upstream lie in state diffs and receipts of blocks that enter a native contract; gives what went wrong. */
-export async function runLies(seed: number): Promise<readonly string[]> {
+/** Has an upstream lie in state diffs and receipts of blocks that are not executed, for either reason; gives what went wrong. */
+export async function runLies(
+  seed: number,
+  reason: 'native contracts' | 'an unknown fork',
+): Promise<readonly string[]> {
   const wrong: string[] = [];
-  await using chain = await startChain('geth', { debug: true });
+  const isForked = reason === 'an unknown fork';
+  await using chain = await startChain('geth', { debug: true, ...(isForked && { forkAfter: 0 }) });
   const workload = new Workload(seed, chain.traits, chain.readNonces);
   for await (const block of workload.setup()) await chain.mine(block);
   for (const { lie, isFound } of cases) {
@@ -68,7 +72,10 @@ export async function runLies(seed: number): Promise<readonly string[]> {
     const options = ['--verify-state', '--upstream', honest.url];
     // There is nobody else to ask until the lie is told.
     await honest.down();
-    await using replica = await startWithNatives({ ...chain, ws: proxy.url }, workload, options);
+    const followed = { ...chain, ws: proxy.url };
+    await using replica = isForked
+      ? await startReplica(followed, [...options, '--unknown-fork', 'follow-by-diffs'])
+      : await startWithNatives(followed, workload, options);
     const expect = async (what: string, slot: Hex, equal: boolean): Promise<void> => {
       if ((await compare(chain, workload, replica, slot)) !== equal) wrong.push(`${lie.about}: ${what}`);
     };

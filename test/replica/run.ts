@@ -268,9 +268,10 @@ for (const form of forms) {
     failed += 1;
   }
 }
-if (forms.some(({ name, native }) => native && name === 'geth')) {
-  console.log('\nlies about what native contracts did');
-  const wrong = await runLies(seed);
+for (const { forks } of forms.filter(({ name, native, forks }) => (native || forks) && name === 'geth')) {
+  const reason = forks ? 'an unknown fork' : 'native contracts';
+  console.log(`\nlies about what transactions did, with ${reason}`);
+  const wrong = await runLies(seed, reason);
   for (const what of wrong) console.log(`  ${what}`);
   passed += 3 - Math.min(3, wrong.length);
   failed += wrong.length;

@@ -25,6 +25,8 @@ export interface WorkloadChain extends AsyncDisposable {
   mine(block: WorkloadBlock): Promise<void>;
   /** A genesis file that has the rules of this chain. */
   readonly rulesFile: string;
+  /** The same with the fork that was asked for, which that file does not have. */
+  readonly rulesOfFork?: object | undefined;
   /** What our node must be told to follow it. */
   readonly serveOptions?: readonly string[];
   /**
@@ -107,18 +109,22 @@ async function waitMined(url: string, hashes: readonly Hex[]): Promise<void> {
   });
 }
 
-/** A development chain that goes over to Osaka at a time; the rules written do not have that. */
-async function initForking(dir: string, rules: string, rulesFile: string, osakaTime: number): Promise<void> {
-  const { config, ...genesis } = JSON.parse(rules) as { config: object };
+/** Begins a development chain that goes over to Osaka at a time. Gives its genesis; the one written does not have that fork. */
+async function initForking(
+  dir: string,
+  rules: string,
+  rulesFile: string,
+  osakaTime: number,
+): Promise<object> {
+  const { config, alloc, ...rest } = JSON.parse(rules) as { config: { osakaTime?: number }; alloc?: object };
+  const { osakaTime: _, ...before } = config;
+  const funded = { ...alloc, [owner.address]: { balance: `0x${'f'.repeat(30)}` } };
   const file = join(dir, 'genesis.json');
-  const { osakaTime: _, ...before } = config as { osakaTime?: number };
-  const alloc = {
-    ...(genesis as { alloc?: object }).alloc,
-    [owner.address]: { balance: `0x${'f'.repeat(30)}` },
-  };
-  await writeFile(file, JSON.stringify({ config: { ...config, osakaTime }, ...genesis, alloc }));
-  await writeFile(rulesFile, JSON.stringify({ config: before, ...genesis, alloc }));
+  const genesis = { ...rest, config: { ...config, osakaTime }, alloc: funded };
+  await writeFile(file, JSON.stringify(genesis));
+  await writeFile(rulesFile, JSON.stringify({ ...genesis, config: before }));
   await runToEnd(gethBinary(), ['--datadir', dir, 'init', file]);
+  return genesis;
 }
 
 async function startGethChain({ debug = false, forkAfter }: ChainForm): Promise<WorkloadChain> {
@@ -128,7 +134,9 @@ async function startGethChain({ debug = false, forkAfter }: ChainForm): Promise<
   const dumped = await runToEnd(gethBinary(), ['--dev', 'dumpgenesis']);
   const rules = dumped.split('\n').find((line) => line.startsWith('{')) ?? '';
   if (forkAfter === undefined) await writeFile(rulesFile, rules);
-  else await initForking(dir.path, rules, rulesFile, Math.floor(Date.now() / 1_000) + forkAfter);
+  const forkTime = Math.floor(Date.now() / 1_000) + (forkAfter ?? 0);
+  const rulesOfFork =
+    forkAfter === undefined ? undefined : await initForking(dir.path, rules, rulesFile, forkTime);
   const running = start(gethBinary(), [
     ...['--dev', '--datadir', dir.path],
     ...quiet,
@@ -149,6 +157,7 @@ async function startGethChain({ debug = false, forkAfter }: ChainForm): Promise<
     url,
     ws,
     rulesFile,
+    rulesOfFork,
     traits: {
       ...{ chainId: devChainId, funder: owner },
       // Sidecars have another form from the fork on.
