@@ -246,7 +246,7 @@ export class ChainMover {
   /** Those of a time whose rules are known; throws when there are none (B16). */
   #beforeStop<T extends { readonly timestamp: number }>(blocks: readonly T[]): readonly T[] {
     const stop = this.#modules.stop?.();
-    if (stop === undefined || this.#modules.unknownForks !== undefined) return blocks;
+    if (stop === undefined || this.#modules.unknownForks?.canFollow === true) return blocks;
     const known = blocks.findIndex(({ timestamp }) => timestamp >= stop.time);
     if (known === 0) throw new UnknownForkError(stop.reason);
     return known < 0 ? blocks : blocks.slice(0, known);

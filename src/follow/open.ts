@@ -136,6 +136,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const unknownForks = new UnknownForks({
       stop: () => guard.stop,
       refused: () => guard.refusedHash,
+      obstacle: () => guard.obstacle,
       isKnown: (block) => executor.isKnown(block),
     });
     const mover = new ChainMover(options, {

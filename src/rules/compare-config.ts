@@ -44,12 +44,21 @@ export function deniesFork(theirs: EthConfig, activationTime: number): boolean {
   return activationTime > (last ?? next).activationTime;
 }
 
+/**
+ * The contracts that a chain's blocks write outside of their transactions, as an answer has them; none of the OP stack, whose clients
+ * differ in which they count. The one that takes deposits is written by transactions.
+ */
+export function systemContractsOf(ours: ChainConfig, theirs: EthConfig): readonly string[] {
+  return isOpStack(ours) ? [] : forksOf(theirs).flatMap((fork) => [...contractsOf(fork)]);
+}
+
+const contractsOf = ({ systemContracts }: Contracts): Set<string> =>
+  new Set([...systemContracts].flatMap(([name, address]) => (name === DEPOSIT_CONTRACT ? [] : [address])));
+
 type Contracts = Pick<ForkConfig, 'precompiles' | 'systemContracts'>;
 
 function hasSameContracts(theirs: Contracts, ours: Contracts): boolean {
-  const contracts = ({ systemContracts }: Contracts): Set<string> =>
-    new Set([...systemContracts].flatMap(([name, address]) => (name === DEPOSIT_CONTRACT ? [] : [address])));
-  return isSameSet(theirs.precompiles, ours.precompiles) && isSameSet(contracts(theirs), contracts(ours));
+  return isSameSet(theirs.precompiles, ours.precompiles) && isSameSet(contractsOf(theirs), contractsOf(ours));
 }
 
 function isSameSet(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {

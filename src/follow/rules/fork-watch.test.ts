@@ -113,3 +113,14 @@ it('looks every hour, and what was said counts until something else is', async (
   stop.abort();
   await running;
 });
+
+it('finds a system contract that no state diff tells of (B17)', async () => {
+  const known = new Set(ownForkConfig(config, 1_000).systemContracts.values());
+  const deposits = { DEPOSIT_CONTRACT_ADDRESS: `0x${'0'.repeat(40)}` };
+  const ours = Object.fromEntries(ownForkConfig(config, 1_000).systemContracts);
+  const same = await watch({ a: knows(5_000, { systemContracts: { ...ours, ...deposits } }) });
+  expect(same.forks.unknownContract(known)).toBeUndefined();
+  const address = `0x${'5c'.repeat(20)}`;
+  const more = await watch({ a: knows(5_000, { systemContracts: { ...ours, NEW_ADDRESS: address } }) });
+  expect(more.forks.unknownContract(known)).toBe(address);
+});

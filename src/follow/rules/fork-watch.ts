@@ -1,4 +1,4 @@
-import { type ConfigDifference, compareConfig, deniesFork } from '../../rules/compare-config.ts';
+import { type ConfigDifference, compareConfig, deniesFork, systemContractsOf } from '../../rules/compare-config.ts';
 import { type EthConfig, parseEthConfig } from '../../rules/eth-config.ts';
 import { type BlobChange, withBlobChange } from '../../rules/own-config.ts';
 import type { ChainConfig } from '../../rules/row.ts';
@@ -100,6 +100,13 @@ export class ForkWatch {
         difference.kind === 'unknown fork' ||
         (difference.kind === 'blobs' && withBlobChange(this.#config, difference) === undefined),
     );
+  }
+
+  /** A system contract of the leader's chain that is not one of `known`. */
+  unknownContract(known: ReadonlySet<string>): string | undefined {
+    const leader = this.#modules.leader();
+    const said = leader === undefined ? undefined : this.#said.get(leader);
+    return said && systemContractsOf(this.#config, said).find((address) => !known.has(address));
   }
 
   /** What upstreams say that our rules lack, in words. */

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../../chain/outcome.ts';
+import { SYSTEM_CONTRACTS } from '../../chain/system-contracts.ts';
 import type { RulesStop } from '../../rules/row.ts';
 import { type ForkWatch, forkWords, UPGRADE } from './fork-watch.ts';
 import type { Refusals, Refused } from './refusals.ts';
@@ -35,6 +36,12 @@ export class RulesGuard {
     return this.#byDiffs !== undefined;
   }
 
+  /** Why not even state diffs tell what blocks of the unknown fork did. */
+  get obstacle(): string | undefined {
+    const address = this.#modules.forks.unknownContract(SYSTEM_CONTRACTS);
+    return address && `the chain has the system contract ${address}, of whose slots no state diff tells`;
+  }
+
   /** The block that our rules refuse though it is the chain's. */
   get refusedHash(): BlockRef['hash'] | undefined {
     return this.#modules.refusals.ofChain?.block.hash;
@@ -53,7 +60,7 @@ export class RulesGuard {
     if (fork === undefined) return undefined;
     return {
       time: fork.activationTime,
-      reason: `the chain has ${forkWords(fork)} that is not known here`,
+      reason: [`the chain has ${forkWords(fork)} that is not known here`, this.obstacle ?? []].flat().join('; '),
     };
   }
 

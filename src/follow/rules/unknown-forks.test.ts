@@ -27,6 +27,7 @@ function forks({
 }) {
   return new UnknownForks({
     stop: () => stop,
+    obstacle: () => undefined,
     refused: () => (refused === undefined ? undefined : block(refused).hash),
     isKnown: ([number = 0]) => number < unknownFrom,
   });

@@ -7,6 +7,8 @@ export interface UnknownForksModules {
   readonly stop: () => RulesStop | undefined;
   /** The block that our rules refuse though it is the chain's. */
   readonly refused: () => BlockRef['hash'] | undefined;
+  /** Why blocks of the fork cannot be followed, though they would be. */
+  readonly obstacle: () => string | undefined;
   /** Whether the rules of a block (RLP) are known, as far as our own table tells. */
   readonly isKnown: (block: Uint8Array) => boolean;
 }
@@ -25,6 +27,11 @@ export class UnknownForks {
 
   constructor(modules: UnknownForksModules) {
     this.#modules = modules;
+  }
+
+  /** Whether blocks of the time from which on rules are lacking can be followed. */
+  get canFollow(): boolean {
+    return this.#modules.obstacle() === undefined;
   }
 
   /** For blocks that are put on `base`, one after another. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeOutcome } from '../../../test/support/store/contract-chain.ts';
+import { makeChain, makeOutcome } from '../../../test/support/store/contract-chain.ts';
 import type { BlockRef } from '../../chain/outcome.ts';
 import { keyText, type StateKey } from '../../chain/state-key.ts';
 import type { LoadContext } from '../../executor/interface.ts';
@@ -56,6 +56,30 @@ function open({ maxPins }: { readonly maxPins: number }): PinnedState {
 
 /** Lets everything run that does not wait for an answer. */
 const settled = (): Promise<void> => nextTurn();
+
+describe('reading below a block that was followed by diffs', () => {
+  it('asks upstreams for the state before it, as it may have written what nothing here knows of', async () => {
+    const at: number[] = [];
+    const chain = makeChain(head, [{}, {}, {}]);
+    const ref = (number: number): BlockRef => ({ number, hash: chain[number - 8]?.hash ?? '0x' });
+    await store.append(chain, { byDiffs: ref(9) });
+    const reading = new PinnedState(
+      { maxPins: 100, pinDelayMs: 3_600_000, archiveCodeBytes: 1_024 },
+      {
+        store,
+        read: async (keys, { number }) => {
+          at.push(number);
+          return keys.map(() => ({ value: Uint8Array.of(1), upstream: 'upstream' }));
+        },
+        onFault: () => {},
+      },
+    );
+    await reading.load([account(1)], 8, ref(8));
+    await reading.load([account(2)], 8, ref(9));
+    await reading.load([account(3)], 8, undefined);
+    expect(at).toEqual([8, 10, 10]);
+  });
+});
 
 describe('reading what nothing here knows', () => {
   it('is given up with the request, unless somebody else waits for it', async () => {

@@ -33,6 +33,8 @@ const UNKNOWN: UpstreamValue = { value: undefined, upstream: undefined };
 interface Reading {
   readonly prefer?: string | undefined;
   readonly request?: LoadContext | undefined;
+  /** The block that a request asks about. */
+  readonly of?: BlockRef | undefined;
 }
 const REANCHORED = 'the copy re-anchored meanwhile';
 
@@ -87,7 +89,7 @@ export class PinnedState {
       if (request !== undefined && this.#pins.isFull) throw new OverloadedError();
       const keep = (read: readonly StateKey[], fetched: readonly UpstreamValue[]): void =>
         this.#pins.add(read.flatMap((key, index) => toPins(key, fetched[index])));
-      return this.#fetch(unknown, number, keep, { request });
+      return this.#fetch(unknown, number, keep, { request, of });
     });
   }
 
@@ -185,7 +187,7 @@ export class PinnedState {
     reading: Reading,
   ): Promise<Values> {
     const generation = this.#generation;
-    const at = this.#base ?? (await this.#readingBlock(number));
+    const at = this.#base ?? (await this.#readingBlock(reading.of));
     const later = await this.#modules.store.loadState(keys, at.number, at);
     const untouched = keys.filter((_, index) => later[index] === undefined);
     const [fetched, older] = await Promise.all([
@@ -203,9 +205,9 @@ export class PinnedState {
   }
 
   /** Where upstreams are asked: at the head, but for older blocks not past one that may have written what nothing here knows of. */
-  async #readingBlock(number: number): Promise<BlockRef> {
+  async #readingBlock(of: BlockRef | undefined): Promise<BlockRef> {
     const { head, byDiffs } = await this.#marks();
-    if (byDiffs === undefined || number >= byDiffs.number) return head;
+    if (of === undefined || byDiffs === undefined || of.number >= byDiffs.number) return head;
     const hash = await this.#modules.store.canonicalHash(byDiffs.number - 1);
     return hash === undefined ? head : { number: byDiffs.number - 1, hash };
   }
