@@ -64,7 +64,7 @@ const fast = values.fast
 const fastNames: readonly ChainName[] = ['anvil', 'op-geth'];
 /** Anvil's state diffs are not complete: with them, block 50 of seed 8 does not verify. What they leave out is not known. */
 const tracingNames: readonly ChainName[] = ['geth', 'op-geth'];
-const forkingNames: readonly ChainName[] = ['geth'];
+const forkingNames: readonly ChainName[] = ['geth', 'op-geth'];
 /** Until our node has begun. Blocks that come faster than one a second are of times to come. */
 const startSeconds = 20;
 const batchSize = 25;

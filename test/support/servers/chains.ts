@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Hex, keccak256, toHex } from 'viem';
 import type { ChainTraits } from '../workload/draft.ts';
@@ -235,7 +235,17 @@ async function startAnvilChain({ fast = false }: ChainForm): Promise<WorkloadCha
   };
 }
 
-async function startOpGethChain({ fast = false, debug = false }: ChainForm): Promise<WorkloadChain> {
+/** Rules of the OP stack as they were before its newest fork. */
+async function writeOlderRules(genesisFile: string): Promise<string> {
+  const { config, ...genesis } = JSON.parse(await readFile(genesisFile, 'utf8')) as { config: object };
+  const { jovianTime: _, ...before } = config as { jovianTime?: number };
+  const file = `${genesisFile}.older`;
+  await writeFile(file, JSON.stringify({ ...genesis, config: before }));
+  return file;
+}
+
+async function startOpGethChain(form: ChainForm): Promise<WorkloadChain> {
+  const { fast = false, debug = false, forkAfter } = form;
   const node = await startOpGeth({ debug });
   const sequencer = await OpSequencer.on(node);
   const { url } = node;
@@ -260,7 +270,9 @@ async function startOpGethChain({ fast = false, debug = false }: ChainForm): Pro
     ...(fast && { millisecondsOf }),
     url,
     ws: node.ws,
-    rulesFile: node.genesisFile,
+    // It has been in force from the start: our node finds out when it refuses a block, as op-geth has no eth_config.
+    rulesFile: forkAfter === undefined ? node.genesisFile : await writeOlderRules(node.genesisFile),
+    ...(forkAfter !== undefined && { serveOptions: ['--refused-after', '2s'] }),
     traits: {
       ...{ chainId: opChainId, funder: opFunder },
       ...{ blobs: false, requests: false, deposits: true, unprotected: true },
