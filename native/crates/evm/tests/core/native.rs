@@ -20,8 +20,9 @@ const OF_BLOCKS: [Address; 4] = [
 ];
 
 /// A chain of the same rules on which every address is native but those that begin with zeros: precompiles and what blocks call.
-fn native_chain(fixture: &Conformance) -> Arc<Chain> {
+fn native_chain(fixture: &Conformance, unknown_fork: Option<u64>) -> Arc<Chain> {
     let mut genesis: Value = serde_json::from_str(&fixture.genesis).unwrap();
+    genesis["config"]["unheardOfTime"] = json!(unknown_fork);
     let patterns: Vec<String> = (1..16).map(|digit| format!("0x{digit:x}{}", "?".repeat(39))).collect();
     genesis["config"]["nativeContracts"] = json!(patterns);
     let spec = ChainSpec::parse(&genesis["config"].to_string()).unwrap();
@@ -89,11 +90,16 @@ fn told(before: &Full, outcome: &Outcome) -> Value {
 
 /// Each block of the chain with its first transaction only, what executing that gives, and the state before it.
 fn each_first(see: impl Fn(&Arc<Chain>, &[u8], &Outcome, &Full)) -> usize {
+    each_first_of(None, see)
+}
+
+/// The same where a fork that nobody has heard of begins at some time.
+fn each_first_of(unknown_fork: Option<u64>, see: impl Fn(&Arc<Chain>, &[u8], &Outcome, &Full)) -> usize {
     let fixture = conformance();
     let (spec, genesis, commitment) = genesis_block(&fixture.genesis).unwrap();
     let chain = |spec| Arc::new(Chain::new(spec, options()).unwrap());
     let (complete, plain) = (chain(spec.clone()), chain(spec));
-    let native = native_chain(&fixture);
+    let native = native_chain(&fixture, unknown_fork);
     for chain in [&complete, &plain, &native] {
         chain.start_at_genesis(&genesis).unwrap();
     }
@@ -162,8 +168,10 @@ fn told_effects_give_what_executing_gives() {
 /// A block whose rules are not known: nothing of it is executed. What its diff leaves out, as what its coinbase gets, is not known.
 #[test]
 fn all_of_a_block_can_be_told() {
-    let seen = each_first(|chain, block, outcome, before| {
+    let seen = each_first_of(Some(1), |chain, block, outcome, before| {
         let mut told = told(before, outcome);
+        let error = run(chain, block, Some(&effects(&told))).unwrap_err();
+        assert!(matches!(&error, Error::UnknownFork(text) if text.contains("unheardOfTime")), "{error:?}");
         told["whole"] = json!(true);
         // What balances were says nothing: blocks may have credited them in ways that nobody here knows.
         for account in told["diffs"][0]["pre"].as_object_mut().unwrap().values_mut() {
