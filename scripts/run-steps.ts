@@ -47,7 +47,7 @@ const LONG: readonly Step[] = [
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
   {
     name: 'replica-unknown-fork',
-    command: 'npm run -s test:replica -- --unknown-fork --blocks 60 --requests 600 --seed 20261116',
+    command: 'npm run -s test:replica -- --unknown-fork --blocks 40 --requests 400 --seed 20261116',
     tests: true,
   },
   {

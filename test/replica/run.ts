@@ -268,8 +268,8 @@ for (const form of forms) {
     failed += 1;
   }
 }
-for (const { forks } of forms.filter(({ name, native, forks }) => (native || forks) && name === 'geth')) {
-  const reason = forks ? 'an unknown fork' : 'native contracts';
+for (const form of forms.filter(({ name, native, forks }) => (native || forks) && name === 'geth')) {
+  const reason = form.forks ? 'an unknown fork' : 'native contracts';
   console.log(`\nlies about what transactions did, with ${reason}`);
   const wrong = await runLies(seed, reason);
   for (const what of wrong) console.log(`  ${what}`);

@@ -1,4 +1,9 @@
-import { type ConfigDifference, compareConfig, deniesFork, systemContractsOf } from '../../rules/compare-config.ts';
+import {
+  type ConfigDifference,
+  compareConfig,
+  deniesFork,
+  systemContractsOf,
+} from '../../rules/compare-config.ts';
 import { type EthConfig, parseEthConfig } from '../../rules/eth-config.ts';
 import { type BlobChange, withBlobChange } from '../../rules/own-config.ts';
 import type { ChainConfig } from '../../rules/row.ts';

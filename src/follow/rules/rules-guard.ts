@@ -60,7 +60,9 @@ export class RulesGuard {
     if (fork === undefined) return undefined;
     return {
       time: fork.activationTime,
-      reason: [`the chain has ${forkWords(fork)} that is not known here`, this.obstacle ?? []].flat().join('; '),
+      reason: [`the chain has ${forkWords(fork)} that is not known here`, this.obstacle ?? []]
+        .flat()
+        .join('; '),
     };
   }
 

@@ -69,7 +69,7 @@ export function describeFinalityContract(open: OpenSubject): void {
         { onto: 9, byDiffs: one && refOf(one) },
       );
       expect(await store.marks()).toMatchObject({ byDiffs: one && refOf(one) });
-      const third = makeChain(two as Outcome, [{ salt: 'third' }]);
+      const third = makeChain(two, [{ salt: 'third' }]);
       await store.append(third, { byDiffs: third[0] && refOf(third[0]) });
       await store.mark({ safe: ref(9) });
       expect(await store.marks()).toMatchObject({ byDiffs: one && refOf(one) });
