@@ -50,7 +50,7 @@ describe('a call that enters a native contract (B17)', () => {
   });
 
   it('fails in words when nobody runs it', async () => {
-    await expect(connect(undefined).ask()).rejects.toThrow('are not forwarded');
+    await expect(connect(undefined).ask()).rejects.toThrow('is not forwarded');
     const unavailable = connect(() => Promise.reject(new StateUnavailableError('no upstream')));
     await expect(unavailable.ask()).rejects.toThrow('no upstream');
     const broken = connect(() => Promise.reject(new Error('a secret')));
