@@ -10,6 +10,9 @@ const HAS_CONTRACT = 2;
 const HAS_ROOT = 4;
 const SUCCEEDED = 8;
 
+/** So many bytes are an integer that a number holds. */
+const SAFE_BYTES = 6;
+
 const EXTRA_NAMES = new Map(
   Object.entries(receiptExtra).map(([name, tag]) => [tag as number, name as ReceiptExtra]),
 );
@@ -52,9 +55,14 @@ class NativeReader {
   }
 
   quantity(): bigint {
-    const bytes = this.bytes();
-    if (bytes.length > 32) throw new CodecError('integer wider than 256 bits');
-    return bytes.length === 0 ? 0n : BigInt(toHex(bytes));
+    const length = this.u32();
+    if (length > 32) throw new CodecError('integer wider than 256 bits');
+    if (length > SAFE_BYTES) return BigInt(toHex(this.raw(length)));
+    // Most are small, and a receipt has a dozen of them.
+    const at = this.#advance(length);
+    let value = 0;
+    for (let index = at; index < at + length; index++) value = value * 256 + this.#view.getUint8(index);
+    return BigInt(value);
   }
 
   /** Items one after another; a count that the bytes cannot hold fails at the first item past the end. */
