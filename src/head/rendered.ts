@@ -44,14 +44,24 @@ async function inTurns(count: number, work: (index: number) => void, checkpoint:
   }
 }
 
+/** The JSON array of the first receipts of a block. */
+interface RenderedReceipts {
+  readonly json: Buffer;
+  readonly count: number;
+  /** Of these receipts. */
+  readonly logs: number;
+}
+
+const NO_RECEIPTS: RenderedReceipts = { json: Buffer.from('[]'), count: 0, logs: 0 };
+
 /** The JSON of one block's logs and receipts, each piece rendered at most once while it is cached. */
 export class RenderedBlock {
   readonly logs: BlockLogs;
   #pieces: (string | undefined)[] = [];
-  /** Of a block that grows: its receipts one by one, so that the next version renders only what is new. */
-  #receiptPieces: string[] | undefined;
+  /** Of a block that has grown: what was rendered of its receipts before, so that only those that are new are. */
+  #before: RenderedReceipts | undefined;
   readonly #answers = new Map<string, Buffer>();
-  #receipts: Buffer | undefined;
+  #receipts: RenderedReceipts | undefined;
   #bytes: number;
 
   constructor(logs: BlockLogs) {
@@ -63,7 +73,7 @@ export class RenderedBlock {
   grown(logs: BlockLogs): RenderedBlock {
     const next = new RenderedBlock(logs);
     next.#pieces = this.#pieces.slice();
-    next.#receiptPieces = this.#receiptPieces?.slice() ?? [];
+    next.#before = this.#receipts ?? this.#before;
     return next;
   }
 
@@ -104,31 +114,33 @@ export class RenderedBlock {
 
   /** The JSON array of receipts, if it has been rendered before. */
   get receipts(): Buffer | undefined {
-    return this.#receipts;
+    return this.#receipts?.json;
   }
 
   /** Renders the JSON array of receipts. */
   renderReceipts(block: BlockReceipts): Awaitable<Buffer> {
-    return andThen(
-      forEachLog(this.logs, (index) => this.log(index)),
-      () => this.#joinReceipts(block),
-    );
+    const known = this.#before?.logs ?? 0;
+    const render = (index: number): void => {
+      if (index >= known) this.log(index);
+    };
+    return andThen(forEachLog(this.logs, render), () => this.#joinReceipts(block));
   }
 
   #joinReceipts({ receipts }: BlockReceipts): Buffer {
-    let next = 0;
-    const texts = receipts.map((receipt, index) => {
+    const before = this.#before ?? NO_RECEIPTS;
+    let next = before.logs;
+    const texts = receipts.slice(before.count).map((receipt, at) => {
       const first = next;
       next += receipt.logCount;
-      const known = this.#receiptPieces?.[index];
-      if (known !== undefined) return known;
       const logs: string[] = [];
-      for (let at = first; at < next; at++) logs.push(this.log(at));
-      return renderReceipt(this.logs, index, receipt, `[${logs.join(',')}]`);
+      for (let index = first; index < next; index++) logs.push(this.log(index));
+      return renderReceipt(this.logs, before.count + at, receipt, `[${logs.join(',')}]`);
     });
-    if (this.#receiptPieces !== undefined) this.#receiptPieces = texts;
-    const json = Buffer.from(`[${texts.join(',')}]`, 'latin1');
-    this.#receipts = json;
+    const comma = before.count > 0 && texts.length > 0 ? ',' : '';
+    const added = Buffer.from(`${comma}${texts.join(',')}]`, 'latin1');
+    const json = Buffer.concat([before.json.subarray(0, -1), added]);
+    this.#receipts = { json, count: receipts.length, logs: next };
+    this.#before = undefined;
     this.#bytes += json.length;
     return json;
   }
