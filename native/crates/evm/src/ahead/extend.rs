@@ -134,13 +134,12 @@ impl Ahead {
         let start = self.start(core, &head, flashblock)?;
         let Start { epoch, keep, mut header, before, state, .. } = start;
         let gas_used = claimed(flashblock, &header, before, ceiling)?;
-        let sent = run::recover(&core.spec, &header, before.transactions, &flashblock.diff.transactions, limits)
-            .map_err(|why| why.of(&run::about(&header)))?;
         core.working_ahead.begin(Task { generation, head: head.hash, block: task_of(flashblock) });
         let view = Arc::new(View::of_snapshot(Arc::clone(core), Arc::new(state), true));
         let is_first = flashblock.index == 0;
-        let part = Part { header: &header, before, is_first, sent: &sent, gas_used };
-        let ran = match run::run(&core.spec, &view, &part, limits) {
+        let senders = run::senders(core, &header, before.transactions, &flashblock.diff.transactions, limits);
+        let part = Part { header: &header, before, is_first, senders, gas_used };
+        let ran = match run::run(&core.spec, &view, part, limits) {
             Ok(Run::Missing(missing)) => return Ok(Preconfirmation::Missing(missing)),
             Ok(Run::Done(ran)) => ran,
             Err(why) => {
@@ -151,8 +150,7 @@ impl Ahead {
         core.working_ahead.end();
         let (roots, bloom) = check(flashblock, &mut header, &start.so_far, &ran)?;
 
-        let transactions = sent.into_iter().map(|tx| tx.into_value().into_inner()).collect();
-        let piece = start.so_far.piece(flashblock, header, &ran, transactions);
+        let piece = start.so_far.piece(flashblock, header, &ran);
         Ok(Preconfirmation::Done(Extension {
             epoch,
             keep,

@@ -8,10 +8,10 @@ use crate::ahead::run::{Progress, Ran};
 use crate::model::outcome::{Outcome, ReceiptRecord};
 use crate::state::hot::HotBlock;
 use crate::state::overlay::{Overlay, Parts, Snapshot};
-use alloy_consensus::{Block, BlockBody, Header};
+use alloy_consensus::Header;
 use alloy_primitives::{B256, Bloom, Bytes};
+use alloy_rlp::{EMPTY_LIST_CODE, Encodable, Header as RlpHeader};
 use alloy_trie::root::ordered_trie_root_encoded;
-use op_alloy_consensus::OpTxEnvelope;
 use std::sync::Arc;
 
 /// The pre-confirmed blocks, ascending, and the block of hot state below them.
@@ -58,15 +58,8 @@ pub(super) struct SoFar {
 
 impl SoFar {
     /// The next piece as it is told. Its version is not known yet.
-    pub(super) fn piece(
-        &self,
-        flashblock: &Flashblock,
-        header: Header,
-        ran: &Ran,
-        transactions: Vec<OpTxEnvelope>,
-    ) -> Piece {
-        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
-        let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
+    pub(super) fn piece(&self, flashblock: &Flashblock, header: Header, ran: &Ran) -> Piece {
+        let block = encode_block(&header, &flashblock.diff.transactions).into();
         let (receipts, diff) = (ran.records.clone(), ran.changes.diff.clone());
         let hash = flashblock.diff.block_hash().unwrap_or_default();
         Piece {
@@ -180,6 +173,30 @@ impl Layer {
             pieces: Vec::new(),
         }
     }
+}
+
+/// RLP of a block of these transactions (as signed: typed, or RLP of a legacy one), without ommers or withdrawals.
+pub(super) fn encode_block(header: &Header, transactions: &[Bytes]) -> Vec<u8> {
+    // In a block, typed ones are strings.
+    let is_list = |raw: &Bytes| raw.first().is_some_and(|byte| *byte >= EMPTY_LIST_CODE);
+    let size = |raw: &Bytes| if is_list(raw) { raw.len() } else { raw.length() };
+    let list = RlpHeader { list: true, payload_length: transactions.iter().map(size).sum() };
+    let empty_lists = [EMPTY_LIST_CODE; 2];
+    let payload_length = header.length() + list.length_with_payload() + empty_lists.len();
+    let whole = RlpHeader { list: true, payload_length };
+    let mut out = Vec::with_capacity(whole.length_with_payload());
+    whole.encode(&mut out);
+    header.encode(&mut out);
+    list.encode(&mut out);
+    for raw in transactions {
+        if is_list(raw) {
+            out.extend_from_slice(raw);
+        } else {
+            raw.encode(&mut out);
+        }
+    }
+    out.extend_from_slice(&empty_lists);
+    out
 }
 
 /// The root of a list of which the first part is from before.

@@ -10,7 +10,7 @@ use crate::model::diff::Diff;
 use crate::model::header::read_header;
 use crate::model::key::Missing;
 use crate::model::outcome::{Outcome, ReceiptRecord};
-use crate::model::verify::{check_contents, decode, recover};
+use crate::model::verify::{check_contents, decode};
 use crate::state::core::StateCore;
 use crate::state::loaded::Task;
 use crate::state::overlay::{Overlay, Parts, Snapshot};
@@ -175,13 +175,14 @@ fn resume(
     let head = state.base_hash;
     let view = Arc::new(View::of_snapshot(Arc::clone(core), Arc::new(state), true));
     let limits = limits.with_time_for(header.gas_used);
-    let sent = recover(&core.spec, block, before.transactions, &limits)
-        .map_err(|why| why.of(&format!("block {} {hash}", header.number)))?;
+    let transactions = &block.body.transactions;
+    let senders = core.senders.of_block(&core.spec, header, transactions, before.transactions, &limits);
+    senders.make_all().map_err(|why| why.of(&format!("block {} {hash}", header.number)))?;
     // The task that executing the whole block would be: what is loaded now is not loaded again then.
     let generation = core.hot.generation();
     core.working.begin(Task { generation, head, block: hash });
-    let part = Part { header, before, is_first: false, sent: &sent, gas_used: header.gas_used };
-    let ran = match run::run(&core.spec, &view, &part, &limits) {
+    let part = Part { header, before, is_first: false, senders, gas_used: header.gas_used };
+    let ran = match run::run(&core.spec, &view, part, &limits) {
         Ok(Run::Done(ran)) => ran,
         Ok(Run::Missing(missing)) => return Ok(Contents::Missing(missing)),
         // If it is invalid, executing all of it says so.

@@ -3,7 +3,7 @@
 use crate::ahead::changes::PieceChanges;
 use crate::base::error::{Error, malformed};
 use crate::base::limits::Limits;
-use crate::base::parallel;
+use crate::base::parallel::Supply;
 use crate::evm::block::{Failure, SharedMissing, execute_next, open_state};
 use crate::evm::database::Guess;
 use crate::evm::factory::{OpBlockEvm, OpRules, op_block_evm, relax};
@@ -11,12 +11,14 @@ use crate::model::claim::GasClaim;
 use crate::model::diff::Diff;
 use crate::model::key::Missing;
 use crate::model::outcome::ReceiptRecord;
-use crate::model::transaction::{StackReceipt, l1_extras, signatures_are_canonical};
+use crate::model::transaction::{StackReceipt, l1_extras};
 use crate::model::verify::{Sent, records};
 use crate::rules::spec::ChainSpec;
+use crate::state::core::StateCore;
+use crate::state::senders::Senders;
 use crate::state::view::View;
 use alloy_consensus::Header;
-use alloy_consensus::transaction::{Recovered, SignerRecoverable};
+use alloy_consensus::transaction::Recovered;
 use alloy_eips::eip2718::{Decodable2718, Encodable2718, WithEncoded};
 use alloy_evm::Evm;
 use alloy_evm::block::BlockExecutor;
@@ -51,27 +53,28 @@ pub(crate) enum Run {
     Missing(Missing),
 }
 
-/// Reads transactions and finds their senders.
-pub(crate) fn recover(
-    spec: &ChainSpec,
-    header: &Header,
+/// Transactions of a flashblock, read with their senders as they are needed.
+pub(crate) fn senders<'a>(
+    core: &'a StateCore,
+    header: &'a Header,
     first: usize,
-    raw: &[Bytes],
-    limits: &Limits,
-) -> Result<Vec<Sent<OpTxEnvelope>>, Error> {
-    let canonical = signatures_are_canonical(spec, header.number);
-    parallel::map(raw, |index, bytes| {
+    raw: &'a [Bytes],
+    limits: &'a Limits,
+) -> Senders<'a, OpTxEnvelope> {
+    Supply::new(raw.len(), move |index| {
         limits.check()?;
+        let bytes = &raw[index];
         let index = first + index;
         let tx = OpTxEnvelope::decode_2718_exact(bytes)
             .map_err(|why| malformed("flashblock", format!("transaction {index}: {why}")))?;
         if tx.encoded_2718() != **bytes {
             return Err(malformed("flashblock", format!("transaction {index}: its encoding is not canonical")));
         }
-        let signer = if canonical { tx.recover_signer() } else { tx.recover_signer_unchecked() };
-        let signer = signer
+        let sender = core
+            .senders
+            .recover(&core.spec, header, &tx)
             .map_err(|why| invalid(header, &format!("transaction {index} has no valid signature: {why}")))?;
-        Ok(WithEncoded::new(bytes.clone(), Recovered::new_unchecked(tx, signer)))
+        Ok(WithEncoded::new(bytes.clone(), Recovered::new_unchecked(tx, sender)))
     })
 }
 
@@ -81,33 +84,30 @@ pub(crate) struct Part<'a> {
     pub(crate) header: &'a Header,
     pub(crate) before: Progress,
     pub(crate) is_first: bool,
-    pub(crate) sent: &'a [Sent<OpTxEnvelope>],
+    pub(crate) senders: Senders<'a, OpTxEnvelope>,
     /// What the block says to have used, the piece included.
     pub(crate) gas_used: u64,
 }
 
 /// Runs new transactions on `view`: the state after the piece before, or for the first piece after the parent block.
-pub(crate) fn run(
-    spec: &Arc<ChainSpec>,
-    view: &Arc<View>,
-    part: &Part<'_>,
-    limits: &Limits,
-) -> Result<Run, Error> {
+pub(crate) fn run(spec: &Arc<ChainSpec>, view: &Arc<View>, part: Part<'_>, limits: &Limits) -> Result<Run, Error> {
     let Some(epoch) = view.enter() else {
         return Err(Error::Unavailable("the head moved".into()));
     };
-    let Part { header, before, sent, .. } = *part;
+    let Part { header, before, is_first, .. } = part;
     let missing = SharedMissing::default();
-    let mut executor = Executor::open(spec, view, &missing, part, limits, Guess::Zero);
-    let ran = executor.run(spec, part, limits);
+    let mut executor = Executor::open(spec, view, &missing, (header, before), limits, Guess::Zero);
+    let ran = part.senders.beside(|| executor.run(spec, &part, limits));
+    // A transaction that cannot be read or was not signed is said before what else may be wrong, wherever it is.
+    let sent = &part.senders.finish().map_err(|why| why.of(&about(header)))?;
     // Before what it found is looked at: what was cut short is neither valid nor invalid.
     limits.check().map_err(|why| why.of(&about(header)))?;
     if !view.check(epoch) {
         return Err(Error::Unavailable("the head moved".into()));
     }
     if !missing.borrow().is_empty() {
-        let mut executor = Executor::open(spec, view, &missing, part, limits, Guess::One);
-        executor.speculate(part, limits);
+        let mut executor = Executor::open(spec, view, &missing, (header, before), limits, Guess::One);
+        executor.speculate(is_first, sent, limits);
         return Ok(Run::Missing(view.missing(epoch, missing.borrow_mut().take())));
     }
     ran.map_err(|why| why.describe(|why| invalid(header, &why), &about(header)))?;
@@ -148,7 +148,7 @@ impl Executor {
         spec: &Arc<ChainSpec>,
         view: &Arc<View>,
         missing: &SharedMissing,
-        Part { header, before, .. }: &Part<'_>,
+        (header, before): (&Header, Progress),
         limits: &Limits,
         guess: Guess,
     ) -> Self {
@@ -179,19 +179,20 @@ impl Executor {
         let cap = self.0.evm.cfg_env().tx_gas_limit_cap();
         let claim = GasClaim::new(spec, part.header, part.gas_used, cap);
         let mut used = part.before.gas_used;
-        for tx in part.sent {
+        for index in 0..part.senders.len() {
             limits.check().map_err(Failure::Stopped)?;
+            let tx = part.senders.get(index).map_err(Failure::Stopped)?;
             used = execute_next(&mut self.0, claim, used, tx, |_| {})?;
         }
         Ok(())
     }
 
     /// Errors only mean that fewer keys were found; the strict run after this one decides.
-    fn speculate(&mut self, part: &Part<'_>, limits: &Limits) {
-        if part.is_first {
+    fn speculate(&mut self, is_first: bool, sent: &[Sent<OpTxEnvelope>], limits: &Limits) {
+        if is_first {
             let _ = self.0.apply_pre_execution_changes();
         }
-        for tx in part.sent {
+        for tx in sent {
             let done = execute_next(&mut self.0, GasClaim::none(), 0, tx, |_| {});
             if limits.check().is_err() || matches!(done, Err(Failure::Lacking)) {
                 return;

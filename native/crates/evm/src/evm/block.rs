@@ -13,8 +13,9 @@ use crate::model::diff::Diff;
 use crate::model::key::{Missing, MissingSet};
 use crate::model::outcome::{Extra, Outcome};
 use crate::model::transaction::{StackReceipt, StackTransaction, l1_extras};
-use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, recover, same};
+use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, same};
 use crate::rules::spec::{ChainSpec, Stack};
+use crate::state::senders::Senders;
 use crate::state::view::View;
 use alloy_consensus::{Block, Header, TxEnvelope};
 use alloy_evm::block::{BlockExecutionResult, BlockExecutor};
@@ -190,21 +191,31 @@ where
 {
     let header = &block.header;
     let exhausted = |why: Error| why.of(&about(header));
-    check_contents(spec, &block)?;
-    let sent = recover(spec, &block, 0, &limits).map_err(exhausted)?;
     let wants_roots = spec.receipts_hold_roots(header.number);
-    if wants_roots && !matches!(&check, Check::Compare(commitment) if commitment.is_some()) {
+    let has_roots = matches!(&check, Check::Compare(commitment) if commitment.is_some());
+    let missing = SharedMissing::default();
+    let senders = view.senders().of_block(spec, header, &block.body.transactions, 0, &limits);
+    let executed = senders.beside(|| {
+        // Nobody needs the senders of a block that is refused here.
+        check_contents(spec, &block).inspect_err(|_| senders.stop())?;
+        if wants_roots && !has_roots {
+            return Ok(None);
+        }
+        let Some(epoch) = view.enter() else {
+            senders.stop();
+            return Err(Error::Unavailable("the head moved".into()));
+        };
+        let executor = open(open_state(view, &missing, &limits), taking.is_whole());
+        Ok(Some((epoch, run(executor, claim, &limits, &senders, taking, wants_roots))))
+    })?;
+    // A signature that is not valid is said before what else may be wrong, wherever it is.
+    let sent = senders.finish().map_err(exhausted)?;
+    let Some((epoch, ran)) = executed else {
         return Err(Error::Unsupported(format!(
             "block {} is from before Byzantium: its receipts hold state roots, which need the complete state",
             header.number
         )));
-    }
-    let Some(epoch) = view.enter() else {
-        return Err(Error::Unavailable("the head moved".into()));
     };
-    let missing = SharedMissing::default();
-    let executor = open(open_state(view, &missing, &limits), taking.is_whole());
-    let ran = run(executor, claim, &limits, &sent, taking, wants_roots);
     // Before what it found is looked at: what was cut short is neither valid nor invalid.
     limits.check().map_err(exhausted)?;
     if !missing.borrow().is_empty() {
@@ -295,7 +306,7 @@ fn run<T, E>(
     mut executor: E,
     claim: GasClaim,
     limits: &Limits,
-    sent: &[Sent<T>],
+    senders: &Senders<'_, T>,
     taking: &mut Taking<'_>,
     keep_changes: bool,
 ) -> Result<Ran<E::Receipt>, Failure>
@@ -309,8 +320,9 @@ where
 {
     let (mut changes, mut used) = (Vec::new(), 0);
     executor.apply_pre_execution_changes().map_err(Failure::cannot)?;
-    for (index, tx) in sent.iter().enumerate() {
+    for index in 0..senders.len() {
         limits.check().map_err(Failure::Stopped)?;
+        let tx = senders.get(index).map_err(Failure::Stopped)?;
         used = taking.execute_next(&mut executor, claim, used, (index, tx), |state| {
             if keep_changes {
                 changes.push(state.clone());

@@ -5,6 +5,7 @@ use crate::rules::spec::ChainSpec;
 use crate::state::history::History;
 use crate::state::hot::{HotLimits, HotState};
 use crate::state::loaded::WorkingSet;
+use crate::state::senders::KnownSenders;
 use crate::state::versions::Versions;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub(crate) struct StateCore {
     pub(crate) versions: Versions,
     /// What was provided for the flashblock being executed.
     pub(crate) working_ahead: WorkingSet,
+    /// Of what was executed last, on the head or ahead of it.
+    pub(crate) senders: KnownSenders,
 }
 
 impl StateCore {
@@ -31,6 +34,7 @@ impl StateCore {
             working: WorkingSet::default(),
             versions: Versions::default(),
             working_ahead: WorkingSet::default(),
+            senders: KnownSenders::default(),
         }
     }
 

@@ -5,5 +5,6 @@ pub(crate) mod history;
 pub(crate) mod hot;
 pub(crate) mod loaded;
 pub(crate) mod overlay;
+pub(crate) mod senders;
 pub(crate) mod versions;
 pub(crate) mod view;

@@ -11,6 +11,7 @@ use crate::state::core::StateCore;
 use crate::state::history::OldBlock;
 use crate::state::loaded::Loaded;
 use crate::state::overlay::{Overlay, Snapshot};
+use crate::state::senders::KnownSenders;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::bytecode::Bytecode;
@@ -137,6 +138,11 @@ impl View {
     /// The rules of its chain.
     pub(crate) fn spec(&self) -> &ChainSpec {
         &self.core.spec
+    }
+
+    /// Senders that are known of its chain.
+    pub(crate) fn senders(&self) -> &KnownSenders {
+        &self.core.senders
     }
 
     /// Whether this view reads the window of recent blocks.

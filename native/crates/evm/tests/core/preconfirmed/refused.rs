@@ -3,12 +3,13 @@
 use super::case::{begin, complete, extend, feed, message, newest, open, parse, promoted, read_block, slot};
 use super::made::{build, deposit, random_genesis, sign, two_blocks};
 use crate::support::{CONTRACT, Fork, Random, options, request, small};
-use alloy_consensus::TxEip1559;
+use alloy_consensus::{SignableTransaction, TxEip1559, proofs};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 use chain_query_evm::{
     CallResult, ChainOptions, Error, Flashblock, HotLimits, Lane, PRECONFIRMED_DEPTH, Read, call,
 };
+use op_alloy_consensus::OpTxEnvelope;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -215,4 +216,37 @@ fn ethereum_has_no_flashblocks() {
     let chain = small(Fork::Prague, &json!({})).chain;
     assert!(matches!(chain.extend_preconfirmed(&parse(&messages[0][0])), Err(Error::Unsupported(_))));
     assert!(chain.preconfirmed_view().is_none());
+}
+
+#[test]
+fn a_signature_that_is_not_valid_is_said_before_what_else_is_wrong() {
+    let (case, messages) = two_blocks();
+    let load = &*case.load;
+    let tx = TxEip1559 { chain_id: 7, gas_limit: 21_000, max_fee_per_gas: 10, ..Default::default() };
+    let mut random = Random::from_seed(1);
+    // None of them can be paid for, and two have no sender.
+    let mut list: Vec<OpTxEnvelope> = (0..60).map(|_| sign(&mut random, &tx).0).collect();
+    for index in [50, 57] {
+        list[index] = OpTxEnvelope::Eip1559(tx.clone().into_signed(Signature::new(U256::ZERO, U256::ZERO, false)));
+    }
+    let mut block = read_block(&case.blocks[0]);
+    let before = block.body.transactions.len();
+    block.body.transactions.extend(list.clone());
+    block.header.transactions_root = proofs::calculate_transaction_root(&block.body.transactions);
+    let rlp = alloy_rlp::encode(&block);
+    let expected = |error: Option<Error>, index: usize| {
+        let text = format!("transaction {index} has no valid signature");
+        assert!(matches!(&error, Some(Error::InvalidBlock(why)) if why.contains(&text)), "{error:?}");
+    };
+    for _ in 0..20 {
+        // Nothing is asked for before it is refused.
+        expected(begin(&case).execute(&rlp).err(), before + 50);
+        let chain = begin(&case);
+        extend(&chain, load, &parse(&messages[0][0])).unwrap();
+        let mut flashblock = messages[0][1].clone();
+        flashblock["diff"]["transactions"] =
+            json!(list.iter().map(|tx| Bytes::from(tx.encoded_2718())).collect::<Vec<_>>());
+        expected(chain.extend_preconfirmed(&parse(&flashblock)).err(), 1 + 50);
+        expected(chain.promote(&rlp).err(), before + 50);
+    }
 }
