@@ -172,13 +172,15 @@ export declare class NativeChain {
   promote(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativePromotion>;
   /**
    * The same for the block with this hash, if that is what was pre-confirmed first: it need not be read anywhere. The roots
-   * are the sealed header's; they complete a block whose builder does not say them.
+   * are the sealed header's; they complete a block whose builder does not say them. As `execute`, but nothing is ever missing.
    */
   promoteSealed(
     hash: string,
-    stateRoot?: string | undefined,
-    withdrawalsRoot?: string | undefined,
-  ): NativePromotion;
+    stateRoot: string | undefined,
+    withdrawalsRoot: string | undefined,
+    milliseconds: number,
+    cancel: NativeCancel,
+  ): Promise<NativePromotion>;
   /** Forgets pre-confirmed blocks from a number on. */
   dropPreconfirmed(from: number): void;
   /**

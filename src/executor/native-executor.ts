@@ -259,8 +259,9 @@ export class NativeExecutor implements Executor {
    */
   async promoteSealed({ hash, stateRoot, withdrawalsRoot }: SealedHead): Promise<EncodedOutcome | undefined> {
     // Not before a flashblock that came earlier: it may be the one that makes this the block.
-    const { outcome } = await this.#executions.inTurn(async () =>
-      asInvalidBlock(() => this.#chain.promoteSealed(hash, stateRoot, withdrawalsRoot)),
+    const { outcome } = await this.#executions.complete(
+      (ms, cancel) => this.#chain.promoteSealed(hash, stateRoot, withdrawalsRoot, ms, cancel),
+      { load: this.#loadForBlock, time: timeOfRuns(this.#options.blockTimeLimitMs), signal: undefined },
     );
     return outcome && decodeOutcome(outcome);
   }

@@ -1,14 +1,15 @@
 //! Flashblocks: blocks in pieces, before they are sealed.
 
 use crate::chain::NativeChain;
-use crate::errors::{Result, error, malformed};
+use crate::errors::{Result, malformed};
 use crate::execution::{Bounds, NativeCancel, execute_off_thread};
 use crate::view::NativeView;
 use alloy_primitives::B256;
 use chain_query_evm as core;
-use core::{Difference, Flashblock, Preconfirmation, Promoted, Promotion, SealedRoots};
+use core::{Chain, Difference, Flashblock, Preconfirmation, Promoted, Promotion, Ready, SealedRoots};
 use napi::bindgen_prelude::{Buffer, Env, Object};
 use napi_derive::napi;
+use std::sync::Arc;
 
 /// What executing a flashblock gave: an outcome with the places where its transactions and logs begin in the block, or
 /// what was missing.
@@ -46,6 +47,21 @@ pub struct NativePreconfirmedSizes {
 
 fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+type EncodedPromotion = Option<Promotion<(Vec<u8>, Ready)>>;
+
+fn encoded(promotion: Option<Promotion<Ready>>) -> Result<EncodedPromotion, core::Error> {
+    promotion.map(|promotion| promotion.and_then(|ready| Ok((ready.outcome().encode(), ready)))).transpose()
+}
+
+fn made_head(chain: &Arc<Chain>, promotion: EncodedPromotion) -> Result<NativePromotion, core::Error> {
+    let Some(promotion) = promotion else { return Ok(NativePromotion::default()) };
+    let made_head = promotion.and_then(|(outcome, ready)| {
+        chain.make_head(ready)?;
+        Ok(outcome)
+    })?;
+    Ok(made_head.into())
 }
 
 impl From<Promotion<Vec<u8>>> for NativePromotion {
@@ -129,42 +145,36 @@ impl NativeChain {
             env,
             &self.inner,
             Bounds::new(milliseconds, cancel),
-            move |chain, limits| {
-                let promotion = chain.run_promotion(&block, limits)?;
-                promotion
-                    .map(|promotion| promotion.and_then(|ready| Ok((ready.outcome().encode(), ready))))
-                    .transpose()
-            },
-            |chain, promotion| {
-                let Some(promotion) = promotion else { return Ok(NativePromotion::default()) };
-                let made_head = promotion.and_then(|(outcome, ready)| {
-                    chain.make_head(ready)?;
-                    Ok(outcome)
-                })?;
-                Ok(made_head.into())
-            },
+            move |chain, limits| encoded(chain.run_promotion(&block, limits)?),
+            made_head,
         )
     }
 
     /// The same for the block with this hash, if that is what was pre-confirmed: it need not be read anywhere, and
     /// nothing of it is executed. The roots are the sealed header's, for builders that do not say them.
-    #[napi(catch_unwind)]
-    pub fn promote_sealed(
+    #[napi(catch_unwind, ts_return_type = "Promise<NativePromotion>")]
+    pub fn promote_sealed<'env>(
         &self,
+        env: &'env Env,
         hash: String,
         state_root: Option<String>,
         withdrawals_root: Option<String>,
-    ) -> Result<NativePromotion> {
+        milliseconds: u32,
+        cancel: &NativeCancel,
+    ) -> Result<Object<'env>> {
         let parse =
             |hash: String, what: &str| hash.parse::<B256>().map_err(|why| malformed(format!("{what}: {why}")));
         let hash = parse(hash, "block hash")?;
         let withdrawals_root = withdrawals_root.map(|root| parse(root, "withdrawals root")).transpose()?;
         let state_root = state_root.map(|root| parse(root, "state root")).transpose()?;
         let roots = state_root.map(|state_root| SealedRoots { state_root, withdrawals_root });
-        let Some(promotion) = self.inner.promote_sealed(hash, roots).map_err(error)? else {
-            return Ok(NativePromotion::default());
-        };
-        Ok(promotion.and_then(|outcome| Ok(outcome.encode())).map_err(error)?.into())
+        execute_off_thread(
+            env,
+            &self.inner,
+            Bounds::new(milliseconds, cancel),
+            move |chain, _| encoded(chain.run_sealed(hash, roots)?),
+            made_head,
+        )
     }
 
     /// Forgets pre-confirmed blocks from a number on.

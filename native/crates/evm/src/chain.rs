@@ -331,17 +331,28 @@ impl Chain {
     /// pre-confirmed. `None` if no block of its number was pre-confirmed on the head. Nothing changes: see `make_head`.
     pub fn run_promotion(&self, rlp: &[u8], limits: &Limits) -> Result<Option<Promotion<Ready>>, Error> {
         let generation = self.core.hot.generation();
-        let Some(promotion) = self.ahead.run_promotion(&self.core, rlp, limits)? else {
-            return Ok(None);
-        };
-        let ready = promotion.and_then(|outcome| {
+        let promotion = self.ahead.run_promotion(&self.core, rlp, limits)?;
+        promotion.map(|promotion| self.ready(promotion, generation)).transpose()
+    }
+
+    /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
+    /// has to be asked for them. Where its builder did not say all of its header, the sealed header's `roots` complete it. `None` if
+    /// another block, or none, is pre-confirmed there.
+    pub fn run_sealed(&self, hash: B256, roots: Option<SealedRoots>) -> Result<Option<Promotion<Ready>>, Error> {
+        let generation = self.core.hot.generation();
+        let promotion = self.ahead.run_sealed(&self.core, hash, roots)?;
+        promotion.map(|promotion| self.ready(promotion, generation)).transpose()
+    }
+
+    /// Verifies the state root, if the complete state is at hand.
+    fn ready(&self, promotion: Promotion, generation: u64) -> Result<Promotion<Ready>, Error> {
+        promotion.and_then(|outcome| {
             let mut commitment = self.take_commitment();
             if let Some(complete) = &mut commitment {
                 check_state(self.spec(), &outcome.header, &outcome.diff, complete)?;
             }
             Ok(Ready { generation, outcome, taken: Vec::new(), commitment })
-        });
-        ready.map(Some)
+        })
     }
 
     /// Makes a sealed block (RLP) the head, however long it takes. Executing a block instead drops what was
@@ -351,14 +362,10 @@ impl Chain {
         promotion.map(|promotion| promotion.and_then(|ready| self.make_head(ready))).transpose()
     }
 
-    /// The same for the block with this hash, if that is what was pre-confirmed first: its contents are here, and nobody
-    /// has to be asked for them. Where its builder did not say all of its header, the sealed header's `roots` complete it. `None` if
-    /// another block, or none, is pre-confirmed there.
+    /// The same by its hash (`run_sealed`).
     pub fn promote_sealed(&self, hash: B256, roots: Option<SealedRoots>) -> Result<Option<Promotion>, Error> {
-        match self.ahead.encode_first(hash, roots)? {
-            Some(block) => self.promote(&block),
-            None => Ok(None),
-        }
+        let promotion = self.run_sealed(hash, roots)?;
+        promotion.map(|promotion| promotion.and_then(|ready| self.make_head(ready))).transpose()
     }
 }
 

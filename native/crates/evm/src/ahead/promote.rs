@@ -2,21 +2,21 @@
 
 use crate::ahead::changes::Changes;
 use crate::ahead::extend::Ahead;
-use crate::ahead::layers::{self, Layer, Layers};
+use crate::ahead::layers::{self, Layer, Layers, encode_block};
 use crate::ahead::run::{self, Part, Progress, Run};
-use crate::base::error::{Error, malformed};
+use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::model::diff::Diff;
 use crate::model::header::read_header;
 use crate::model::key::Missing;
 use crate::model::outcome::{Outcome, ReceiptRecord};
-use crate::model::verify::{check_contents, decode};
+use crate::model::verify::{check_contents, check_withdrawals, decode};
 use crate::state::core::StateCore;
 use crate::state::loaded::Task;
 use crate::state::overlay::{Overlay, Parts, Snapshot};
 use crate::state::view::View;
 use alloy_consensus::{Block, BlockBody, Header};
-use alloy_eips::eip2718::{Decodable2718, Encodable2718};
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{B256, Bloom, Bytes};
 use op_alloy_consensus::OpTxEnvelope;
 use std::sync::Arc;
@@ -122,25 +122,45 @@ impl Ahead {
         promotion(difference, Promoted::Done(outcome))
     }
 
-    /// RLP of the block that was pre-confirmed first, if it has this hash: by itself, or with what its builder left out.
-    pub(crate) fn encode_first(&self, hash: B256, roots: Option<SealedRoots>) -> Result<Option<Vec<u8>>, Error> {
+    /// What the block that was pre-confirmed first gives, if it has this hash: by itself, or with what its builder left out.
+    /// Its transactions root was computed of what was executed, so that nothing is left to be compared.
+    pub(crate) fn run_sealed(
+        &self,
+        core: &StateCore,
+        hash: B256,
+        roots: Option<SealedRoots>,
+    ) -> Result<Option<Promotion>, Error> {
         let layers = self.lock();
         let Some(first) = layers.blocks.first() else { return Ok(None) };
-        if first.hash == Some(hash) {
-            return first.encode(first.header.clone()).map(Some);
+        let header = match roots {
+            _ if first.hash == Some(hash) => first.header.clone(),
+            Some(SealedRoots { state_root, withdrawals_root }) => {
+                Header { state_root, withdrawals_root, ..first.header.clone() }
+            }
+            None => return Ok(None),
+        };
+        if header.hash_slow() != hash || !stands_on(&layers, core, &header) {
+            return Ok(None);
         }
-        let Some(SealedRoots { state_root, withdrawals_root }) = roots else { return Ok(None) };
-        let header = Header { state_root, withdrawals_root, ..first.header.clone() };
-        if header.hash_slow() == hash { first.encode(header).map(Some) } else { Ok(None) }
+        let body = BlockBody { withdrawals: Some(Default::default()), ..Default::default() };
+        check_withdrawals(&core.spec, &Block::<OpTxEnvelope> { header: header.clone(), body })?;
+        let block = encode_block(&header, &first.so_far.transactions).into();
+        let (receipts, diff) = (first.records.clone(), first.changes.diff());
+        let outcome = Box::new(Outcome { hash, header, block, receipts, diff });
+        let preconfirmed = first.so_far.transactions.len();
+        Ok(Some(Promotion { preconfirmed, difference: None, result: Promoted::Done(outcome) }))
     }
 
     /// Whether a block of this header's number and parent is the lowest that is pre-confirmed.
     fn is_first(&self, core: &StateCore, header: &Header) -> bool {
-        let layers = self.lock();
-        let stands = core.hot.head().is_some_and(|head| layers.stand_on(&head));
-        let first = layers.blocks.first().map(|first| first.header.number);
-        stands && first == Some(header.number) && header.parent_hash == layers.base_hash
+        stands_on(&self.lock(), core, header)
     }
+}
+
+fn stands_on(layers: &Layers, core: &StateCore, header: &Header) -> bool {
+    let stands = core.hot.head().is_some_and(|head| layers.stand_on(&head));
+    let first = layers.blocks.first().map(|first| first.header.number);
+    stands && first == Some(header.number) && header.parent_hash == layers.base_hash
 }
 
 /// What is here of a sealed block; `None` if nothing of it can be used.
@@ -248,15 +268,6 @@ impl Pieces {
 }
 
 impl Layer {
-    /// RLP of the block so far, under this header.
-    fn encode(&self, header: Header) -> Result<Vec<u8>, Error> {
-        let transactions = self.so_far.transactions.iter().map(|bytes| OpTxEnvelope::decode_2718_exact(bytes));
-        let transactions: Vec<_> =
-            transactions.collect::<Result<_, _>>().map_err(|why| malformed("flashblock", why))?;
-        let body = BlockBody { transactions, ommers: Vec::new(), withdrawals: Some(Default::default()) };
-        Ok(alloy_rlp::encode(Block { header, body }))
-    }
-
     fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
         let (ours, theirs) = (&self.so_far.transactions, &sealed.body.transactions);
         let differs = |index: &usize| match (ours.get(*index), theirs.get(*index)) {

@@ -1,11 +1,11 @@
 //! What it costs.
 
-use super::case::{Case, answer, begin, cut, extend, message, parse, read_block, seal};
+use super::case::{Case, answer, begin, complete, cut, extend, message, parse, read_block, seal};
 use super::made::{STORE, build, deposit, sign};
 use crate::support::{CONTRACT, Fork, Random, genesis, request};
 use alloy_consensus::{Sealable, TxEip1559};
 use alloy_primitives::{Address, B256, TxKind, U256, address, hex};
-use chain_query_evm::{CallRequest, CallResult, Chain, Lane, call};
+use chain_query_evm::{CallRequest, CallResult, Chain, Lane, Outcome, Promoted, Promotion, call};
 use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -58,50 +58,93 @@ fn a_call_costs_the_same_on_a_large_overlay() {
     assert!(ratio < 1.5, "a call costs {ratio} times as much");
 }
 
+/// Writes its input to a slot of its own, and a log of it.
+const LOGS: [u8; 11] = hex!("60003580335560205fa100");
+
+/// A block of a deposit and so many calls, each of another sender, that write a slot and a log.
+fn of_calls(count: usize) -> Case<'static> {
+    let mut random = Random::from_seed(7);
+    let mut alloc = serde_json::Map::new();
+    alloc.insert(CONTRACT.to_string(), json!({ "balance": "0x0", "code": hex::encode_prefixed(LOGS) }));
+    let first = deposit(Address::ZERO, TxKind::Call(Address::ZERO), 1, 0, Vec::new());
+    let mut body = vec![first];
+    for _ in 0..count {
+        let tx = TxEip1559 {
+            chain_id: 7,
+            gas_limit: 50_000,
+            max_fee_per_gas: 10,
+            max_priority_fee_per_gas: 1,
+            to: TxKind::Call(CONTRACT),
+            input: random.array::<32>().into(),
+            ..Default::default()
+        };
+        let (tx, sender) = sign(&mut random, &tx);
+        alloc.insert(sender.to_string(), json!({ "balance": "0xde0b6b3a7640000" }));
+        body.push(tx);
+    }
+    build(&genesis(Fork::Isthmus, &Value::Object(alloc)), true, vec![body])
+}
+
 #[test]
 fn extending_costs_what_is_new() {
     for (before, new) in [(0, 20), (0, 200), (200, 20), (400, 20)] {
-        let mut random = Random::from_seed(7);
-        let mut senders = Vec::new();
-        let transfers: Vec<OpTxEnvelope> = (0..before + new)
-            .map(|_| {
-                let tx = TxEip1559 {
-                    chain_id: 7,
-                    gas_limit: 21_000,
-                    max_fee_per_gas: 10,
-                    max_priority_fee_per_gas: 1,
-                    to: TxKind::Call(Address::from(random.array::<20>())),
-                    value: U256::ONE,
-                    ..Default::default()
-                };
-                let (tx, sender) = sign(&mut random, &tx);
-                senders.push(sender);
-                tx
-            })
-            .collect();
-        let alloc: Value = senders
-            .iter()
-            .map(|sender| (sender.to_string(), json!({ "balance": "0xde0b6b3a7640000" })))
-            .collect::<serde_json::Map<_, _>>()
-            .into();
-        let first = deposit(Address::ZERO, TxKind::Call(Address::ZERO), 1, 0, Vec::new());
-        let body: Vec<OpTxEnvelope> = [first].into_iter().chain(transfers).collect();
-        let case = build(&genesis(Fork::Isthmus, &alloc), true, vec![body]);
+        let case = of_calls(before + new);
         let block = read_block(&case.blocks[0]);
         let oracle = begin(&case);
         let start = seal(&oracle, &*case.load, &cut(&block, 1 + before));
         let first = parse(&message(&block, &start.header, "p", 0, 0, 1 + before));
         let second = parse(&message(&block, &block.header, "p", 1, 1 + before, 1 + before + new));
-        let chain = begin(&case);
-        let mut best = f64::MAX;
-        for round in 0..6 {
+        let [mut loading, mut again] = [f64::MAX; 2];
+        for _ in 0..6 {
+            let chain = begin(&case);
             extend(&chain, &*case.load, &first).unwrap();
-            let start = Instant::now();
-            extend(&chain, &*case.load, &second).unwrap();
-            if round > 0 {
-                best = best.min(start.elapsed().as_secs_f64());
+            for best in [&mut loading, &mut again] {
+                let start = Instant::now();
+                extend(&chain, &*case.load, &second).unwrap();
+                *best = best.min(start.elapsed().as_secs_f64());
+                extend(&chain, &*case.load, &first).unwrap();
             }
         }
-        println!("{new} transfers on a block of {before}: {:.2} ms", best * 1e3);
+        let [loading, again] = [loading, again].map(|seconds| seconds * 1e3);
+        println!("{new} calls on a block of {before}: with loading {loading:.2} ms, again {again:.2} ms");
+    }
+}
+
+#[test]
+fn promoting_executes_nothing() {
+    let case = of_calls(200);
+    let block = read_block(&case.blocks[0]);
+    let pieces = parse(&message(&block, &block.header, "p", 0, 0, block.body.transactions.len()));
+    let (mut executing, mut whole, mut by_hash) = (f64::MAX, f64::MAX, f64::MAX);
+    for _ in 0..5 {
+        let chain = begin(&case);
+        let start = Instant::now();
+        let executed = complete(&chain, &*case.load, || chain.execute(&case.blocks[0])).unwrap().encode();
+        executing = executing.min(start.elapsed().as_secs_f64());
+        let chain = begin(&case);
+        extend(&chain, &*case.load, &pieces).unwrap();
+        let start = Instant::now();
+        let promoted = done(chain.promote(&case.blocks[0]).unwrap().unwrap()).encode();
+        whole = whole.min(start.elapsed().as_secs_f64());
+        assert!(promoted == executed, "what is promoted is what executing gives");
+        let chain = begin(&case);
+        extend(&chain, &*case.load, &pieces).unwrap();
+        let start = Instant::now();
+        let promoted = done(chain.promote_sealed(block.header.hash_slow(), None).unwrap().unwrap()).encode();
+        by_hash = by_hash.min(start.elapsed().as_secs_f64());
+        assert!(promoted == executed, "what is promoted by its hash is what executing gives");
+    }
+    println!(
+        "200 calls: executing, with loading, {:.2} ms, promoting the block {:.2} ms, by its hash {:.2} ms",
+        executing * 1e3,
+        whole * 1e3,
+        by_hash * 1e3
+    );
+}
+
+fn done(promotion: Promotion) -> Box<Outcome> {
+    match promotion.result {
+        Promoted::Done(outcome) => outcome,
+        other => panic!("it is not promoted: {other:?}"),
     }
 }
