@@ -1,14 +1,20 @@
 import { type Abi, encodeFunctionData, getContractAddress, type Hex, keccak256, toHex } from 'viem';
 import { opChainId, opFunder } from '../test/support/servers/op-genesis.ts';
-import { type OpGeth, startOpGeth } from '../test/support/servers/op-geth.ts';
+import { type OpGeth, type OpGethOptions, startOpGeth } from '../test/support/servers/op-geth.ts';
 import { OpSequencer, type SequencedBlock } from '../test/support/servers/op-sequencer.ts';
 import { compileSolidity } from '../test/support/workload/solidity.ts';
 import { tokenSource } from '../test/support/workload/token.ts';
 
-/** Calls of `many` in a block, and the slots that each writes. */
-const callsPerBlock = 4;
+/** What a block has: calls of `many`, each of which writes so many slots, and token transfers. */
+export interface BlockShape {
+  readonly calls: number;
+  readonly transfers: number;
+}
+
 const writesPerCall = 100;
-const transfersPerBlock = 8;
+/** What transactions may use counts, not what they do. */
+const gasLimit = 2_000_000_000n;
+const busy: BlockShape = { calls: 4, transfers: 8 };
 
 /** An OP chain of busy blocks on an ordinary node, one that keeps only the last states. */
 export class BusyChain implements AsyncDisposable {
@@ -26,10 +32,10 @@ export class BusyChain implements AsyncDisposable {
   }
 
   /** Block 1 makes the token. */
-  static async start(): Promise<BusyChain> {
+  static async start(options: OpGethOptions = {}): Promise<BusyChain> {
     const token = compileSolidity(tokenSource)['Token'];
     if (token === undefined) throw new Error('solc left the token out');
-    const node = await startOpGeth();
+    const node = await startOpGeth(options);
     try {
       const chain = new BusyChain(node, await OpSequencer.on(node), token.abi);
       await chain.sequencer.seal({ transactions: [await chain.sign({ data: token.code })] });
@@ -45,17 +51,17 @@ export class BusyChain implements AsyncDisposable {
   }
 
   /** Blocks that write slots nobody has written before, or the same ones again and again. */
-  async grow(blocks: number, slots: 'fresh' | 'known'): Promise<void> {
+  async grow(blocks: number, slots: 'fresh' | 'known', { calls, transfers } = busy): Promise<void> {
     for (let left = blocks; left > 0; left -= 1) {
       const transactions: Hex[] = [];
-      for (let index = 0; index < callsPerBlock; index += 1) {
+      for (let index = 0; index < calls; index += 1) {
         const salt = slots === 'fresh' ? this.salt++ : index;
         transactions.push(await this.call('many', [BigInt(writesPerCall), BigInt(salt)]));
       }
-      for (let index = 0; index < transfersPerBlock; index += 1) {
+      for (let index = 0; index < transfers; index += 1) {
         transactions.push(await this.call('transfer', [holder(index), 1n]));
       }
-      await this.sequencer.seal({ transactions });
+      await this.sequencer.seal({ transactions, gasLimit });
     }
   }
 

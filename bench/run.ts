@@ -3,6 +3,7 @@ import { repoRoot } from '../test/support/servers/paths.ts';
 import { runToEnd, tempDir } from '../test/support/servers/process.ts';
 import { catchUp } from './catch-up.ts';
 import { firstAnswers, firstCalls } from './cold-start.ts';
+import { fastBlocks } from './fast-blocks/run.ts';
 import { BusyChain } from './live-chain.ts';
 import { preconfirmed } from './preconfirmed/run.ts';
 import { type Section, writeSection } from './report.ts';
@@ -70,6 +71,7 @@ const parts: Readonly<Record<string, () => Promise<Section>>> = {
   execution,
   preconfirmed: () => preconfirmed(values),
   websocket: () => websocket(values),
+  'fast-blocks': () => fastBlocks(values),
 };
 let measured = 0;
 let failed = 0;

@@ -65,6 +65,7 @@ const LONG: readonly Step[] = [
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
   { name: 'execution', command: 'npm run -s bench -- --part execution --quick', tests: true },
   { name: 'freshness', command: 'npm run -s bench -- --part preconfirmed --quick', tests: true },
+  { name: 'fast-blocks', command: 'npm run -s bench -- --part fast-blocks --quick', tests: true },
   { name: 'websocket', command: 'npm run -s bench -- --part websocket --quick', tests: true },
 ];
 const PLANS: Readonly<Record<string, readonly Step[]>> = {

@@ -76,13 +76,16 @@ export interface Freshnesses {
 export const balanceSlot = (who: Address): Hex =>
   keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [who, 0n]));
 
-export function balanceOf({ tokenAbi, tokens: [token] }: FlashblockChain, who: Address, tag: string): Call {
+/** What there is a token on. */
+type TokenChain = Pick<FlashblockChain, 'tokenAbi' | 'tokens'>;
+
+export function balanceOf({ tokenAbi, tokens: [token] }: TokenChain, who: Address, tag: string): Call {
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'balanceOf', args: [who] });
   return { method: 'eth_call', params: [{ to: token, data }, tag] };
 }
 
 /** Transfers to anybody at all. */
-export const transfersTo = (chain: FlashblockChain, who: Address | null): readonly (Hex | null)[] => [
+export const transfersTo = (chain: TokenChain, who: Address | null): readonly (Hex | null)[] => [
   encodeEventTopics({ abi: chain.tokenAbi, eventName: 'Transfer' })[0] as Hex,
   null,
   who && pad(who),
