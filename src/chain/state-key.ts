@@ -7,6 +7,8 @@ export type StateKey =
   | { readonly kind: 'code'; readonly hash: Uint8Array }
   | { readonly kind: 'blockHash'; readonly number: number };
 
+export type SlotKey = Extract<StateKey, { kind: 'slot' }>;
+
 /** A key as text, each one different: hex digits behind a letter, as the native core writes them. */
 export function keyText(key: StateKey): string {
   switch (key.kind) {

@@ -21,6 +21,11 @@ export function readMissing(text: string): { readonly asOf: number; readonly key
   return { asOf: Number.parseInt(text.slice(0, AS_OF_DIGITS), 16), keys: readKeys(text, PREFIX_DIGITS) };
 }
 
+/** Texts of missing keys of one moment as one. */
+export function joinMissing(texts: readonly string[]): string {
+  return texts.map((text, at) => (at === 0 ? text : text.slice(PREFIX_DIGITS))).join('');
+}
+
 /** Keys from their texts, one behind the other. */
 export function readKeys(text: string, start = 0): StateKey[] {
   const keys: StateKey[] = [];

@@ -7,6 +7,7 @@ import {
 } from '@chain-query/native';
 import type { BlockRef, EncodedOutcome, Outcome } from '../chain/outcome.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
+import type { SlotKey } from '../chain/state-key.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
 import { configText } from '../rules/chains.ts';
 import {
@@ -26,6 +27,7 @@ import type {
   StateLoader,
   StateView,
 } from './interface.ts';
+import { joinMissing, supply } from './missing.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
 
 export interface ExecutorOptions extends ViewOptions {
@@ -208,6 +210,17 @@ export class NativeExecutor implements Executor {
     if (taken.length > 0) effects?.taken(taken);
     if (outcome === undefined) throw new Error('the native core gave neither an outcome nor missing keys');
     return decodeOutcome(outcome);
+  }
+
+  /**
+   * Has slots at hand before the next block asks for them: one that lacks something is run again. `header` is the head's.
+   * Those that are in memory are not loaded.
+   */
+  async bringIn(header: Uint8Array, slots: readonly SlotKey[], load: BlockLoader): Promise<void> {
+    const view = native.NativeView.open(this.#chain, header);
+    const answers = slots.map(({ address, slot }) => view.storage(toHex(address), toHex(slot)));
+    const missing = answers.flatMap((answer) => (answer.startsWith('m') ? [answer.slice(1)] : []));
+    if (missing.length > 0) await supply(this.#chain, joinMissing(missing), load);
   }
 
   /**

@@ -1,14 +1,11 @@
 import type { BlockRef } from '../chain/outcome.ts';
-import type { Hex } from '../primitives/hex.ts';
 import type { ChainSource } from '../source/interface.ts';
 import type { Marks, StoreReader } from '../store/interface.ts';
-import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { FinalizedError, TooDeepError } from './errors.ts';
 
 export interface ForksModules {
   readonly store: Pick<StoreReader, 'canonicalHash' | 'undoFloor'>;
   readonly source: Pick<ChainSource, 'hashAt'>;
-  readonly blocks: Pick<BlockReader, 'byNumber'>;
 }
 
 /** Where an upstream's chain parts from ours, and whether ours can be taken back to there. */
@@ -71,32 +68,6 @@ export class Forks {
       else shared = found;
     }
     return shared;
-  }
-
-  /** An upstream's blocks above one of its chain, as far as they stand on it; and the first, whatever it stands on. */
-  async readAbove(
-    base: BlockRef,
-    last: number,
-    upstream: string,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly linked: readonly ReadBlock[];
-    readonly first: PromiseSettledResult<ReadBlock> | undefined;
-  }> {
-    const numbers = Array.from({ length: last - base.number }, (_, index) => base.number + 1 + index);
-    // Of nobody else: a number means another block on another fork.
-    const read = { signal, only: upstream };
-    const settled = await Promise.allSettled(
-      numbers.map((number) => this.#modules.blocks.byNumber(number, read)),
-    );
-    const linked: ReadBlock[] = [];
-    let parent: Hex = base.hash;
-    for (const result of settled) {
-      if (result.status === 'rejected' || result.value.parentHash !== parent) break;
-      linked.push(result.value);
-      parent = result.value.hash;
-    }
-    return { linked, first: settled[0] };
   }
 
   /** The lowest block that blocks above can be taken off of. */

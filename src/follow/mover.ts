@@ -3,25 +3,27 @@ import { InvalidBlockError, UnknownForkError } from '../executor/errors.ts';
 import type { BlockLoader } from '../executor/executions.ts';
 import type { Promotion } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
-import type { PublishToFeed, SentRemovedBlock } from '../feed/interface.ts';
-import { type UndoWindow, undoBlocks } from '../primitives/undo-window.ts';
+import type { PublishToFeed } from '../feed/interface.ts';
+import type { UndoWindow } from '../primitives/undo-window.ts';
 import type { RulesStop } from '../rules/row.ts';
 import type { Target } from '../source/heads/leader.ts';
 import type { ChainSource, HeadEvent } from '../source/interface.ts';
 import { Denials } from '../source/pool/denials.ts';
 import type { BlockTime } from '../store/block-time.ts';
+import { headerAt } from '../store/canonical-header.ts';
 import type { Marks, Store } from '../store/interface.ts';
+import { BlocksAhead, readAbove } from './blocks/ahead.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
-import { removedBlocks } from './blocks/removed.ts';
+import { BlockWriter } from './blocks/writer.ts';
 import { NotExtendingError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Forks } from './forks.ts';
 import type { UnknownForks } from './rules/unknown-forks.ts';
+import { BlockStarts } from './state/block-starts.ts';
 import { BlockReads, type PinnedState } from './state/pinned-state.ts';
 import { prestateTrace } from './state/prestate.ts';
 import type { StateReader } from './state/reader.ts';
 import { restoreHotState } from './state/restore.ts';
-import { SlotsAhead } from './state/slots-ahead.ts';
 import { ToldEffects } from './state/told-effects.ts';
 import { Suspects } from './suspects.ts';
 
@@ -60,6 +62,8 @@ const NOT_PROMOTED: Promotion = { outcome: undefined, preconfirmed: undefined, d
 /** How long a trace that was wrong is not asked for again. */
 const TRACE_DENIAL = { firstMs: 300_000, maxMs: 3_600_000 };
 const TRACES = 'traces';
+/** How many times the blocks that are fetched at once one move takes, before it is decided anew where to go. */
+const MOVE_BATCHES = 16;
 /** Blocks of a fork that are fetched before its upstream is asked whether there is any use in going on. */
 const SHALLOW = 8;
 
@@ -75,7 +79,8 @@ export class ChainMover {
 
   /** Traces that were wrong. */
   readonly #denials = new Denials(TRACE_DENIAL);
-  readonly #slotsAhead = new SlotsAhead();
+  readonly #starts: BlockStarts;
+  readonly #writer: BlockWriter;
   readonly #suspects: Suspects;
   /** The block that could not be executed the last time. */
   #failed: number | undefined;
@@ -85,6 +90,8 @@ export class ChainMover {
     this.#modules = modules;
     this.#suspects = new Suspects(modules);
     this.#forks = new Forks(modules);
+    this.#starts = new BlockStarts(modules);
+    this.#writer = new BlockWriter(options, modules);
   }
 
   /** Takes a step towards a head; true once there is none left to take. */
@@ -121,16 +128,25 @@ export class ChainMover {
     throw new NotExtendingError(`${upstream} named block ${hash} as what it is not`);
   }
 
-  /** Fetches some of the blocks between the head and the target by number, all at once. */
+  /** Fetches blocks between the head and the target by number, some at once, the next of them while these are executed. */
   async #catchUp(head: BlockRef, { head: target, mode }: Target, signal: AbortSignal): Promise<void> {
+    const { catchUpBlocks, hotWindow } = this.#options;
     // Hot state must reach back to the last block written: what it lacks is read as of its oldest one.
-    const ahead = Math.min(this.#options.catchUpBlocks, this.#options.hotWindow);
+    const size = Math.min(catchUpBlocks, hotWindow);
+    // What is executed while others are written is as many again.
+    const most = size * (hotWindow >= 2 * size ? MOVE_BATCHES : 1);
     // Those below a block that could not be executed must not wait for it.
     const failed = this.#failed ?? 0;
-    const most = failed > head.number + 1 ? failed - 1 : Number.POSITIVE_INFINITY;
-    const last = Math.min(target.number, head.number + ahead, most);
-    const { linked, first } = await this.#forks.readAbove(head, last, target.upstream, signal);
-    if (linked.length > 0) await this.#extend(head, linked, signal);
+    const below = failed > head.number + 1 ? failed - 1 : Number.POSITIVE_INFINITY;
+    const last = Math.min(target.number, head.number + most, below);
+    const ahead = new BlocksAhead(this.#modules.blocks, head, {
+      last,
+      size,
+      upstream: target.upstream,
+      signal,
+    });
+    const { linked, first } = await ahead.next(head);
+    if (linked.length > 0) await this.#extend(head, linked, signal, ahead);
     else if (first?.status === 'rejected') throw first.reason;
     else if (mode === 'extend') {
       throw new NotExtendingError(`${target.upstream} named a head that does not extend ours`);
@@ -165,7 +181,7 @@ export class ChainMover {
     const base = await this.#forks.commonAncestor(tip.upstream, above, marks, signal);
     const { catchUpBlocks, hotWindow } = this.#options;
     const last = Math.min(tip.number, base.number + Math.min(catchUpBlocks, hotWindow));
-    const { linked, first } = await this.#forks.readAbove(base, last, tip.upstream, signal);
+    const { linked, first } = await readAbove(this.#modules.blocks, base, last, tip.upstream, signal);
     if (first?.status === 'rejected') throw first.reason;
     if (linked.length === 0) throw new NotExtendingError(`${tip.upstream} left the fork that it was on`);
     return this.#replace(base, linked, marks.head, signal);
@@ -182,20 +198,22 @@ export class ChainMover {
     this.#modules.observe({ kind: 'reorganised', depth: head.number - base.number, base });
   }
 
-  /** Puts blocks on top of `base`, which is the head or becomes it. */
+  /** Puts blocks on top of `base`, which is the head or becomes it, and those that are ahead on top of them. */
   async #extend(
     base: BlockRef,
     offered: readonly (ReadBlock | EncodedOutcome)[],
     signal: AbortSignal,
+    ahead?: BlocksAhead,
   ): Promise<void> {
     const { executor, state, store, publish } = this.#modules;
-    let blocks: typeof offered = [];
     const marks = await this.#marks();
     const { head } = marks;
     const replaces = head.hash !== base.hash;
-    const outcomes: EncodedOutcome[] = [];
-    let removed: readonly SentRemovedBlock[] = [];
+    let blocks: typeof offered = [];
+    let outcomes: EncodedOutcome[] = [];
     const byDiffs = this.#modules.unknownForks?.above(base, marks);
+    // One write at a time, in order. What is executed meanwhile stands on what is being written.
+    let writing = Promise.resolve(base);
     try {
       blocks = this.#beforeStop(offered);
       if (replaces) {
@@ -205,25 +223,39 @@ export class ChainMover {
         await this.#revertHotState(head, base);
         state.readAt(base);
       }
-      for (const block of blocks) {
-        const isWhole = 'rlp' in block && byDiffs?.takes(block) === true;
-        outcomes.push('rlp' in block ? await this.#execute(block, base, signal, isWhole) : block);
-      }
-      if (executor.takeLostPreconfirmed()) {
-        // It names the new head as its parent, but was executed on other contents: nobody may see it on top of the head.
-        const from = base.number + blocks.length + 1;
-        await publish({ kind: 'dropped', from, reason: 'sealedOtherwise', version: undefined });
-      }
-      const undo = await this.#undoBlocks(outcomes.at(-1) ?? base, marks);
-      // Read while they are there: whoever was told of their logs has to be told that they are gone.
-      if (replaces) removed = await removedBlocks(store, base.number + 1, await this.#takeOff(head, base));
-      const pins = state.dueWith(outcomes);
-      const mark = byDiffs?.mark;
-      await store.append(outcomes, { pins, undo, byDiffs: mark, ...(replaces && { onto: base.number }) });
-      state.written(pins);
+      let below = await headerAt(store, base.number);
+      let written = base;
+      do {
+        outcomes = [];
+        for (const block of blocks) {
+          // For all at once; again after the first, which may have been the first to show what they write.
+          if (outcomes.length <= 1) {
+            await this.#starts.bringIn(blocks.slice(outcomes.length), below, written);
+          }
+          const isWhole = 'rlp' in block && byDiffs?.takes(block) === true;
+          const outcome = 'rlp' in block ? await this.#execute(block, written, signal, isWhole) : block;
+          this.#starts.learn(outcome);
+          below = outcome.header;
+          outcomes.push(outcome);
+        }
+        written = await writing;
+        writing = this.#writer.write(
+          base,
+          outcomes,
+          { replaces, byDiffs: byDiffs?.mark },
+          await this.#marks(),
+        );
+        // Waited for when the next ones are executed, or at the end.
+        writing.catch(() => {});
+        this.#starts.readAhead(outcomes.at(-1));
+        const next = await ahead?.next(outcomes.at(-1) ?? base);
+        blocks = this.#beforeStop(next?.linked ?? []);
+      } while (blocks.length > 0);
+      await writing;
       this.#failed = undefined;
     } catch (error) {
       this.#failed = blocks[outcomes.length]?.number;
+      await Promise.allSettled([writing]);
       // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
       const version = executor.dropPreconfirmed(0);
       await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });
@@ -232,15 +264,6 @@ export class ChainMover {
     } finally {
       state.readAt(undefined);
     }
-    const added = outcomes.map((outcome) => ({
-      number: outcome.number,
-      hash: outcome.hash,
-      outcome: outcome.encoded,
-    }));
-    void publish({ kind: 'confirmed', removed, added });
-    this.#readAhead(outcomes);
-    const { number, hash } = blocks.at(-1) ?? base;
-    this.#modules.observe({ kind: 'moved', head: { number, hash }, byDiffs: byDiffs?.mark });
   }
 
   /** Those of a time whose rules are known; throws when there are none (B16). */
@@ -260,27 +283,6 @@ export class ChainMover {
     else await restoreHotState(executor, store, hotWindow, base.number);
   }
 
-  /** Takes so many blocks off the store, in steps, that few are left above `base`; the number of the head then. */
-  async #takeOff({ number }: BlockRef, base: BlockRef): Promise<number> {
-    const { store, publish } = this.#modules;
-    const { hotWindow } = this.#options;
-    let head = number;
-    // What subscribers have to be told of the removed blocks is held in memory, so it must not be of thousands.
-    for (; head - base.number > hotWindow; head -= hotWindow) {
-      const onto = head - hotWindow;
-      const removed = await removedBlocks(store, onto + 1, head);
-      await store.append([], { onto });
-      await publish({ kind: 'confirmed', removed, added: [] });
-    }
-    return head;
-  }
-
-  /** The blocks that can be taken off once `number` is the head in the place of that of `marks`. */
-  async #undoBlocks({ number }: BlockRef, { finalized, head, lowest }: Marks): Promise<number> {
-    const ms = await this.#modules.blockTime.ms(head.number, lowest.number);
-    return undoBlocks(this.#options.undoWindow, { head: number, finalized: finalized?.number }, ms);
-  }
-
   /** The outcome of a new head that is here already, by its hash: nobody is asked for the block, and nothing is executed. */
   async #promoteSealed(target: HeadEvent): Promise<EncodedOutcome | undefined> {
     const started = performance.now();
@@ -290,15 +292,6 @@ export class ChainMover {
     const promotion = { outcome, preconfirmed: transactions, difference: undefined };
     this.#observePromotion(target, promotion, performance.now() - started);
     return outcome;
-  }
-
-  /** Has what the next blocks are sure to need read before they come. */
-  #readAhead(outcomes: readonly EncodedOutcome[]): void {
-    const last = outcomes.at(-1);
-    const keys = last === undefined ? [] : this.#slotsAhead.due(last);
-    if (last === undefined || keys.length === 0) return;
-    // Whoever needs it and does not find it asks again, and hears why it cannot be had.
-    this.#modules.state.load(keys, last.number, last).catch(() => this.#slotsAhead.forget());
   }
 
   /** Executes a block; what it was told by upstreams counts only if it verifies. */

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../chain/outcome.ts';
-import type { StateKey } from '../../chain/state-key.ts';
+import type { SlotKey, StateKey } from '../../chain/state-key.ts';
 import { fromHex } from '../../primitives/hex.ts';
 
 /** Contracts that each block writes at its start (EIP-4788, EIP-2935), in rings of slots. */
@@ -23,13 +23,32 @@ export class SlotsAhead {
   /** The last block and time that were given out. */
   #number = 0;
   #time = 0;
+  /** Whether the last block wrote to these contracts. */
+  #hasRoots = false;
+  #hasHashes = false;
+
+  /** Takes note of what a block wrote. */
+  learn({ diff }: Pick<Block, 'diff'>): void {
+    const isWritten = (contract: Uint8Array): boolean =>
+      diff.slots.some(([address]) => Buffer.compare(address, contract) === 0);
+    [this.#hasRoots, this.#hasHashes] = [isWritten(BEACON_ROOTS), isWritten(BLOCK_HASHES)];
+  }
+
+  /** What a block writes at its start, if it does what the last one did. */
+  of({ number, timestamp }: Pick<Block, 'number' | 'timestamp'>): readonly SlotKey[] {
+    const place = timestamp % RING;
+    return [
+      // Block N writes the hash of its parent.
+      ...(this.#hasHashes ? [slotOf(BLOCK_HASHES, (number - 1) % RING)] : []),
+      ...(this.#hasRoots ? [slotOf(BEACON_ROOTS, place), slotOf(BEACON_ROOTS, place + RING)] : []),
+    ];
+  }
 
   /** What to read now that this block is the head; mostly nothing. */
   due({ number, timestamp, diff }: Block): readonly StateKey[] {
     this.#note(number, timestamp);
-    const isWritten = (contract: Uint8Array): boolean =>
-      diff.slots.some(([address]) => Buffer.compare(address, contract) === 0);
-    const [hasRoots, hasHashes] = [isWritten(BEACON_ROOTS), isWritten(BLOCK_HASHES)];
+    this.learn({ diff });
+    const [hasRoots, hasHashes] = [this.#hasRoots, this.#hasHashes];
     const pace = this.#pace();
     if (pace === undefined) return [];
     const { step, secondsPerBlock } = pace;
@@ -41,7 +60,6 @@ export class SlotsAhead {
     const keys: StateKey[] = [];
     if (hasHashes) {
       const last = number + BLOCKS_AHEAD;
-      // Block N writes the hash of its parent.
       for (let at = Math.max(number, this.#number); at < last; at++)
         keys.push(slotOf(BLOCK_HASHES, at % RING));
       this.#number = last;
@@ -81,7 +99,7 @@ export class SlotsAhead {
   }
 }
 
-function slotOf(address: Uint8Array, place: number): StateKey {
+function slotOf(address: Uint8Array, place: number): SlotKey {
   const slot = new Uint8Array(32);
   new DataView(slot.buffer).setUint32(28, place);
   return { kind: 'slot', address, slot };

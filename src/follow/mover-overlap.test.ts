@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import { FollowWorld, targetOf } from '../../test/support/follow/world.ts';
+import { refOf } from '../../test/support/store/contract-chain.ts';
+import type { EncodedOutcome, Outcome } from '../chain/outcome.ts';
+import type { Store } from '../store/interface.ts';
+import { ChainMover } from './mover.ts';
+
+const { signal } = new AbortController();
+const OPTIONS = { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 16, catchUpBlocks: 4, verifyState: true };
+
+type Append = Store['append'];
+
+/** A copy at block 5 of a chain of 40, whose writes and executions are seen, in order, and may be held up. */
+async function begin(around: (append: Append, args: Parameters<Append>) => ReturnType<Append>) {
+  const world = new FollowWorld(1);
+  const [a] = world.upstreams;
+  if (a === undefined) throw new Error('no upstream');
+  const tip = world.grow(a.tip, 40);
+  a.tip = tip;
+  const at = (number: number): Outcome => world.at(tip, number) ?? tip;
+  await world.store.append([at(5)], { partial: true });
+  const steps: string[] = [];
+  const modules = world.modules();
+  const executor = modules.executor as { execute(rlp: Uint8Array): Promise<EncodedOutcome> };
+  const execute = async (rlp: Uint8Array): Promise<EncodedOutcome> => {
+    const outcome = await executor.execute(rlp);
+    steps.push(`executed ${outcome.number}`);
+    return outcome;
+  };
+  const append: Append = async (...args) => {
+    const what = args[0].map(({ number }) => number).join(' ');
+    steps.push(`write ${what}`);
+    const result = await around((...given) => world.store.append(...given), args);
+    steps.push(`written ${what}`);
+    return result;
+  };
+  const store = new Proxy(world.store, {
+    get: (target, name) => {
+      const value = name === 'append' ? append : (Reflect.get(target, name) as unknown);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const mover = new ChainMover(OPTIONS, {
+    ...{ ...modules, store, prove: async () => [] },
+    executor: { ...executor, execute } as never,
+  });
+  return { world, at, tip, a, steps, mover };
+}
+
+it('executes the next blocks while some are written, and writes in order', async () => {
+  const held = Promise.withResolvers<void>();
+  let writes = 0;
+  const { world, at, steps, mover } = await begin(async (append, args) => {
+    writes += 1;
+    if (writes === 1) await held.promise;
+    return append(...args);
+  });
+  const moved = mover.moveTowards(targetOf(at(17), 'follow'), signal);
+  await world.settle();
+  // The first are being written: those after them are executed, and no more.
+  expect(steps.slice(4)).toEqual(['write 6 7 8 9', ...[10, 11, 12, 13].map((at) => `executed ${at}`)]);
+  expect(world.published).toEqual([]);
+  held.resolve();
+  expect(await moved).toBe(false);
+  expect(await world.head()).toEqual(refOf(at(17)));
+  const written = steps.filter((step) => step.startsWith('writ'));
+  expect(
+    written.filter((_, index) => index % 2 === 0).map((step) => step.replace('write', 'written')),
+  ).toEqual(written.filter((_, index) => index % 2 === 1));
+  expect(world.published).toMatchObject(
+    [6, 10, 14].map((first) => ({ kind: 'confirmed', added: [{ number: first }, {}, {}, {}] })),
+  );
+});
+
+it('keeps nothing above what could not be written', async () => {
+  let fails = true;
+  const { world, at, tip, steps, mover } = await begin(async (append, args) => {
+    if (fails && args[0][0]?.number === 10) throw new Error('the disk is full');
+    return append(...args);
+  });
+  const go = (): Promise<boolean> => mover.moveTowards(targetOf(tip, 'follow'), signal);
+  await expect(go()).rejects.toThrow('the disk is full');
+  expect(steps).toContain('executed 17');
+  expect(steps).not.toContain('write 14 15 16 17');
+  expect(await world.head()).toEqual(refOf(at(9)));
+  // Hot state had gone on: it ends where the store does.
+  expect(world.calls.slice(-3)).toEqual(['drop pre-confirmed', 'publish dropped', 'restore']);
+  fails = false;
+  while (!(await go()));
+  expect(await world.head()).toEqual(refOf(tip));
+});
+
+it('writes what was executed below a block that does not verify', async () => {
+  const { world, at, tip, mover } = await begin((append, args) => append(...args));
+  world.invalid.add(at(16).hash);
+  const go = (): Promise<boolean> => mover.moveTowards(targetOf(tip, 'follow'), signal);
+  await expect(go()).rejects.toThrow('gas used');
+  expect(await world.head()).toEqual(refOf(at(13)));
+  // And those between the next time, without it.
+  expect(await go()).toBe(false);
+  expect(await world.head()).toEqual(refOf(at(15)));
+});
+
+it('takes no block that was fetched ahead and stands on another fork', async () => {
+  const { world, at, a, tip, mover } = await begin((append, args) => append(...args));
+  const fork = world.grow(at(11), 20, 'fork');
+  const reader = mover.moveTowards(targetOf(tip, 'follow'), signal);
+  // The first ones are of the one chain, all that is asked for later is of the other.
+  a.tip = fork;
+  expect(await reader).toBe(false);
+  expect((await world.head())?.number).toBeLessThanOrEqual(31);
+  while (!(await mover.moveTowards(targetOf(fork, 'follow'), signal)));
+  expect(await world.head()).toEqual(refOf(fork));
+});
