@@ -5,11 +5,15 @@ import { OpSequencer, type SequencedBlock } from '../test/support/servers/op-seq
 import { compileSolidity } from '../test/support/workload/solidity.ts';
 import { tokenSource } from '../test/support/workload/token.ts';
 
-/** What a block has: calls of `many`, each of which writes so many slots, and token transfers. */
+/** What a block has: calls of `many`, each of which writes so many slots, token transfers, and calls that only compute. */
 export interface BlockShape {
   readonly calls: number;
   readonly transfers: number;
+  readonly spins?: number;
 }
+
+/** Hashes of a call that computes: about 2.5 Mgas. */
+const hashesPerSpin = 10_000;
 
 const writesPerCall = 100;
 /** What transactions may use counts, not what they do. */
@@ -51,7 +55,11 @@ export class BusyChain implements AsyncDisposable {
   }
 
   /** Blocks that write slots nobody has written before, or the same ones again and again. */
-  async grow(blocks: number, slots: 'fresh' | 'known', { calls, transfers } = busy): Promise<void> {
+  async grow(
+    blocks: number,
+    slots: 'fresh' | 'known',
+    { calls, transfers, spins = 0 } = busy,
+  ): Promise<void> {
     for (let left = blocks; left > 0; left -= 1) {
       const transactions: Hex[] = [];
       for (let index = 0; index < calls; index += 1) {
@@ -60,6 +68,9 @@ export class BusyChain implements AsyncDisposable {
       }
       for (let index = 0; index < transfers; index += 1) {
         transactions.push(await this.call('transfer', [holder(index), 1n]));
+      }
+      for (let index = 0; index < spins; index += 1) {
+        transactions.push(await this.call('spin', [BigInt(hashesPerSpin)]));
       }
       await this.sequencer.seal({ transactions, gasLimit });
     }

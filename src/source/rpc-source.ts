@@ -65,8 +65,8 @@ export class RpcSource implements ChainSource {
     return readFinality(this.#pool, options);
   }
 
-  blockByHash(hash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<JsonObject> | undefined> {
-    return readBlockByHash(this.#pool, hash, options);
+  async blockByHash(hash: Hex, options: ReadOptions = {}): Promise<UpstreamAnswer<JsonObject> | undefined> {
+    return this.#watcher.polledBlock(hash, options) ?? readBlockByHash(this.#pool, hash, options);
   }
 
   hashAt(number: number, options?: ReadOptions): Promise<UpstreamAnswer<Hex> | undefined> {

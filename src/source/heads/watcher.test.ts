@@ -142,6 +142,36 @@ describe('HeadWatcher', () => {
     await watching;
   });
 
+  it('asks for whole blocks where looks mostly find the next one, and gives each out once', async () => {
+    const chain = await fakeChain();
+    const { next, clock, source } = watch([chain.server.http]);
+    const wasWhole = (): unknown => callsOf(chain.server.received.at(-1) ?? '')[0]?.params[1];
+    await next();
+    const whole: unknown[] = [];
+    for (let number = 2; number <= 8; number++) {
+      chain.head = { ...header(number), transactions: [] };
+      await clock.armed((left) => left === 500);
+      clock.advance(500);
+      expect(await next()).toMatchObject({ number });
+      whole.push(wasWhole());
+    }
+    expect(whole).toEqual([false, false, false, true, true, true, true]);
+    const requests = chain.server.received.length;
+    const polled = await source.blockByHash(hashOf('b8'));
+    expect(polled?.value).toEqual(chain.head);
+    expect(chain.server.received).toHaveLength(requests);
+    // Whoever found it false asks again.
+    await source.blockByHash(hashOf('b8'));
+    expect(chain.server.received).toHaveLength(requests + 1);
+    // No new blocks: heads alone are enough.
+    for (let looks = 1; looks <= 4; looks++) {
+      await clock.armed((left) => left === 500);
+      clock.advance(500);
+      await chain.server.arrived(requests + 1 + looks);
+    }
+    expect(wasWhole()).toBe(false);
+  });
+
   it('listens over WebSocket', async () => {
     const chain = await fakeChain();
     const { next, seen } = watch([chain.server.ws]);

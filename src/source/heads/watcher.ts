@@ -1,12 +1,14 @@
+import type { Hex } from '../../primitives/hex.ts';
 import { backOffMs, type Clock, sleep, systemClock } from '../clock.ts';
 import { SourceError } from '../errors.ts';
-import type { HeadListener, UpstreamHead } from '../interface.ts';
+import type { HeadListener, JsonObject, ReadOptions, UpstreamAnswer, UpstreamHead } from '../interface.ts';
 import type { Observe, SourceEvent } from '../pool/events.ts';
 import type { WatchOptions } from '../pool/options.ts';
 import type { Upstream } from '../pool/upstream.ts';
 import type { PoolModules, Upstreams } from '../pool/upstreams.ts';
-import { headOf } from '../reads/blocks.ts';
+import { headOf, latestOf } from '../reads/blocks.ts';
 import { readHead, shaped } from '../reads/shape.ts';
+import { PolledBlocks } from './polled-blocks.ts';
 
 const SUBSCRIBE = 'eth_subscribe';
 
@@ -19,6 +21,8 @@ export class HeadWatcher {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #observe: Observe;
+  /** By upstream, of those that are asked for their head. */
+  readonly #polled = new Map<string, PolledBlocks>();
 
   constructor(pool: Upstreams, options: WatchOptions, modules: PoolModules = {}) {
     this.#pool = pool;
@@ -31,6 +35,32 @@ export class HeadWatcher {
   /** Tells what each upstream names, until the signal aborts. */
   async watch(listener: HeadListener, signal: AbortSignal): Promise<void> {
     await Promise.all(this.#pool.upstreams.map((upstream) => this.#watch(upstream, listener, signal)));
+  }
+
+  /** A block that came with a look at an upstream's head, if it has not been given out. */
+  polledBlock(hash: Hex, { only }: ReadOptions): UpstreamAnswer<JsonObject> | undefined {
+    for (const [upstream, polled] of this.#polled) {
+      if ((only ?? upstream) !== upstream || !this.#pool.trusts(upstream)) continue;
+      const value = polled.take(hash);
+      if (value !== undefined) return { value, upstream };
+    }
+    return undefined;
+  }
+
+  /** Asks for an upstream's head, with its block where that is worth it. */
+  async #look(upstream: Upstream, signal: AbortSignal): Promise<UpstreamHead> {
+    const polled = this.#polled.get(upstream.name) ?? new PolledBlocks();
+    this.#polled.set(upstream.name, polled);
+    try {
+      const { head, block } = polled.isWorth
+        ? await latestOf(upstream, signal)
+        : { head: await headOf(upstream, signal), block: undefined };
+      polled.saw(head, block);
+      return head;
+    } catch (error) {
+      polled.failed();
+      throw error;
+    }
   }
 
   async #watch(upstream: Upstream, listener: HeadListener, signal: AbortSignal): Promise<void> {
@@ -54,7 +84,7 @@ export class HeadWatcher {
         if (upstream.subscribe !== undefined && upstream.supports(SUBSCRIBE)) {
           await this.#follow(upstream, upstream.subscribe, taken, signal);
         } else {
-          taken(await headOf(upstream, signal));
+          taken(await this.#look(upstream, signal));
         }
       } catch (error) {
         if (signal.aborted) return;

@@ -14,6 +14,15 @@ export async function headOf(upstream: Upstream, signal?: AbortSignal): Promise<
   return shaped(upstream, () => readHead(block));
 }
 
+/** The same with the whole block. */
+export async function latestOf(
+  upstream: Upstream,
+  signal?: AbortSignal,
+): Promise<{ readonly head: UpstreamHead; readonly block: JsonObject }> {
+  const block = await upstream.request('eth_getBlockByNumber', ['latest', true], signal);
+  return shaped(upstream, () => ({ head: readHead(block), block: readBlock(block, {}) }));
+}
+
 export function readLatest(
   pool: Upstreams,
   options: ReadOptions = {},
