@@ -14,7 +14,7 @@ import { headerAt } from '../store/canonical-header.ts';
 import type { Marks, Store } from '../store/interface.ts';
 import { BlocksAhead, readAbove } from './blocks/ahead.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
-import { BlockWriter } from './blocks/writer.ts';
+import { BlockWriter, type Written } from './blocks/writer.ts';
 import { NotExtendingError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Forks } from './forks.ts';
@@ -223,32 +223,28 @@ export class ChainMover {
         await this.#revertHotState(head, base);
         state.readAt(base);
       }
-      let below = await headerAt(store, base.number);
+      let last: EncodedOutcome | undefined;
       let written = base;
       do {
         outcomes = [];
         for (const block of blocks) {
           // For all at once; again after the first, which may have been the first to show what they write.
-          if (outcomes.length <= 1) {
+          if ('rlp' in block && outcomes.length <= 1) {
+            const below = last?.header ?? (await headerAt(store, base.number));
             await this.#starts.bringIn(blocks.slice(outcomes.length), below, written);
           }
           const isWhole = 'rlp' in block && byDiffs?.takes(block) === true;
           const outcome = 'rlp' in block ? await this.#execute(block, written, signal, isWhole) : block;
-          this.#starts.learn(outcome);
-          below = outcome.header;
+          if (outcomes.length === 0) this.#starts.learn(outcome);
+          last = outcome;
           outcomes.push(outcome);
         }
         written = await writing;
-        writing = this.#writer.write(
-          base,
-          outcomes,
-          { replaces, byDiffs: byDiffs?.mark },
-          await this.#marks(),
-        );
+        const as = { replaces, byDiffs: byDiffs?.mark };
+        writing = this.#write(base, outcomes, as, await this.#marks());
         // Waited for when the next ones are executed, or at the end.
         writing.catch(() => {});
-        this.#starts.readAhead(outcomes.at(-1));
-        const next = await ahead?.next(outcomes.at(-1) ?? base);
+        const next = await ahead?.next(last ?? base);
         blocks = this.#beforeStop(next?.linked ?? []);
       } while (blocks.length > 0);
       await writing;
@@ -264,6 +260,18 @@ export class ChainMover {
     } finally {
       state.readAt(undefined);
     }
+  }
+
+  /** Writes blocks, and has what those after them need read, which is possible once they are there. */
+  async #write(
+    base: BlockRef,
+    outcomes: readonly EncodedOutcome[],
+    as: Written,
+    marks: Marks,
+  ): Promise<BlockRef> {
+    const head = await this.#writer.write(base, outcomes, as, marks);
+    this.#starts.readAhead(outcomes.at(-1));
+    return head;
   }
 
   /** Those of a time whose rules are known; throws when there are none (B16). */

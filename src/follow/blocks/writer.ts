@@ -29,7 +29,7 @@ interface BlockWriterModules {
 }
 
 /** What blocks are written as. */
-interface Written {
+export interface Written {
   /** They take the place of what is above their base. */
   readonly replaces: boolean;
   /** The first block of their chain that is followed by state diffs. */
