@@ -24,7 +24,7 @@ it('has the slots that blocks write at their start in memory before they are exe
       return load(keys, ...rest);
     },
   };
-  const starts = new BlockStarts({ executor, state: state as never });
+  const starts = new BlockStarts({ executor, state });
   await starts.bringIn(next, first.header, first);
   // Nobody knows yet that they write anything.
   expect(loaded).toEqual([]);
