@@ -24,25 +24,25 @@ export async function measureCatchUp(
       // About as much gas a log as on Ethereum and Base.
       title: 'mixed: 60 transfers, 2 calls of 100 writes and logs, 4 that compute',
       shape: { calls: 2, transfers: 60, spins: 4 },
-      blocks: quick ? 16 : 192,
+      blocks: quick ? 16 : 96,
       aim: '≥ 250 Mgas/s',
     },
     {
       title: 'logs: 30 calls of 100 writes and logs',
       shape: { calls: 30, transfers: 8 },
-      blocks: quick ? 16 : 192,
+      blocks: quick ? 16 : 96,
       aim: '≥ 250 Mgas/s',
     },
     {
       title: 'transfers: 300 token transfers',
       shape: { calls: 0, transfers: 300 },
-      blocks: quick ? 8 : 96,
+      blocks: quick ? 8 : 48,
       aim: '≥ 250 Mgas/s',
     },
     {
       title: 'small: 4 token transfers',
       shape: { calls: 0, transfers: 4 },
-      blocks: quick ? 64 : 512,
+      blocks: quick ? 64 : 256,
       aim: '≥ 25 blocks/s',
     },
   ];

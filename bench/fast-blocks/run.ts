@@ -12,11 +12,11 @@ const mostRequests = 1.5;
 
 /** Canonical blocks every 200 ms: how fresh, at what cost for the upstream, and how fast many are caught up with. */
 export async function fastBlocks({ quick }: { readonly quick: boolean }): Promise<Section> {
-  const blocks = quick ? 40 : 300;
+  const blocks = quick ? 40 : 150;
   const variants: readonly Variant[] = [
     { transactions: 20, blocks, over: 'WebSocket', aimMs: 40 },
     { transactions: 100, blocks, over: 'WebSocket', aimMs: 80 },
-    { transactions: 20, blocks: quick ? 25 : 150, over: 'HTTP', aimMs: undefined },
+    { transactions: 20, blocks: quick ? 25 : 75, over: 'HTTP', aimMs: undefined },
   ];
   const measured: Measured[] = [];
   {
