@@ -15,6 +15,7 @@ import { type ExpectedBlock, observe, type Seen } from './observer.ts';
 export const blockMs = 200;
 export const readsPerSecond = 2_000;
 const warmBlocks = 6;
+const settleMs = 1_500;
 
 export interface Variant {
   readonly transactions: number;
@@ -73,6 +74,8 @@ export async function measureLive(
   const expected = blocks.map((block) => expectedOf(chain, block));
   await using observer = await observe({ upstream, url: ours.url, blocks: expected });
   await using load = await startLoad({ url: ours.url, perSecond: readsPerSecond, requests: mix(chain) });
+  // What its requests read for the first time is not the blocks'.
+  await pause(settleMs);
   const before = await counts(ours);
   await release(chain, blocks);
   const seen = (await observer.ask('seen')) as Seen;

@@ -58,7 +58,10 @@ it('executes the next blocks while some are written, and writes in order', async
   const moved = mover.moveTowards(targetOf(at(17), 'follow'), signal);
   await world.settle();
   // The first are being written: those after them are executed, and no more.
-  expect(steps.slice(4)).toEqual(['write 6 7 8 9', ...[10, 11, 12, 13].map((number) => `executed ${number}`)]);
+  expect(steps.slice(4)).toEqual([
+    'write 6 7 8 9',
+    ...[10, 11, 12, 13].map((number) => `executed ${number}`),
+  ]);
   expect(world.published).toEqual([]);
   held.resolve();
   expect(await moved).toBe(false);
