@@ -4,7 +4,6 @@ import type { PublishToFeed, SentRemovedBlock } from '../../feed/interface.ts';
 import { type UndoWindow, undoBlocks } from '../../primitives/undo-window.ts';
 import type { BlockTime } from '../../store/block-time.ts';
 import type { Marks, Pin, Store } from '../../store/interface.ts';
-import type { FollowEvent } from '../events.ts';
 import { removedBlocks } from './removed.ts';
 
 interface BlockWriterOptions {
@@ -25,7 +24,11 @@ interface BlockWriterModules {
   };
   readonly blockTime: Pick<BlockTime, 'ms'>;
   readonly publish: PublishToFeed;
-  readonly observe: (event: Extract<FollowEvent, { readonly kind: 'moved' }>) => void;
+  readonly observe: (event: {
+    readonly kind: 'moved';
+    readonly head: BlockRef;
+    readonly byDiffs: BlockRef | undefined;
+  }) => void;
 }
 
 /** What blocks are written as. */
