@@ -5,7 +5,7 @@ use crate::base::limits::Limits;
 use crate::evm::database::{Guess, ViewDb};
 use crate::evm::factory::{BlockState, OpRules, eth_block_evm, op_block_evm, relax};
 use crate::evm::meter::Meter;
-use crate::evm::taken::{TakenResult, TakenTransaction, Taking};
+use crate::evm::taken::{Taking, TakingExecutor};
 pub(crate) use crate::evm::transaction::{Failure, execute_next};
 use crate::model::claim::{GasCeiling, GasClaim, contradiction};
 use crate::model::commitment::Commitment;
@@ -18,10 +18,10 @@ use crate::rules::spec::{ChainSpec, Stack};
 use crate::state::senders::Senders;
 use crate::state::view::View;
 use alloy_consensus::{Block, Header, TxEnvelope};
+use alloy_evm::Evm;
 use alloy_evm::block::{BlockExecutionResult, BlockExecutor};
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
 use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
-use alloy_evm::{Evm, FromRecoveredTx, FromTxWithEncoded};
 use alloy_op_evm::block::OpAlloyReceiptBuilder;
 use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutor};
 use alloy_primitives::Bytes;
@@ -182,12 +182,7 @@ fn run_block<T, E>(
 ) -> Result<Execution, Error>
 where
     T: StackTransaction,
-    E: BlockExecutor<
-            Transaction = T,
-            Receipt = T::Receipt,
-            Result: TakenResult,
-            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-        >,
+    E: TakingExecutor<T> + BlockExecutor<Receipt = T::Receipt>,
 {
     let header = &block.header;
     let exhausted = |why: Error| why.of(&about(header));
@@ -312,11 +307,7 @@ fn run<T, E>(
 ) -> Result<Ran<E::Receipt>, Failure>
 where
     T: StackTransaction,
-    E: BlockExecutor<
-            Transaction = T,
-            Result: TakenResult,
-            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-        >,
+    E: TakingExecutor<T>,
 {
     let (mut changes, mut used) = (Vec::new(), 0);
     executor.apply_pre_execution_changes().map_err(Failure::cannot)?;
@@ -340,11 +331,7 @@ where
 fn speculate<T, E>(mut executor: E, limits: &Limits, sent: &[Sent<T>], taking: &mut Taking<'_>)
 where
     T: StackTransaction,
-    E: BlockExecutor<
-            Transaction = T,
-            Result: TakenResult,
-            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-        >,
+    E: TakingExecutor<T>,
 {
     // Errors here only mean that fewer keys were found; the strict run after this one decides.
     let _ = executor.apply_pre_execution_changes();

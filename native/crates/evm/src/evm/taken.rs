@@ -96,6 +96,25 @@ pub(crate) struct Taking<'a> {
     pub(crate) taken: Vec<u32>,
 }
 
+/// Executes blocks of transactions `T`, whose effects can be taken in the place of executing them.
+pub(crate) trait TakingExecutor<T>:
+    BlockExecutor<
+        Transaction = T,
+        Result: TakenResult,
+        Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
+    >
+{
+}
+
+impl<T, E> TakingExecutor<T> for E where
+    E: BlockExecutor<
+            Transaction = T,
+            Result: TakenResult,
+            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
+        >
+{
+}
+
 impl<'a> Taking<'a> {
     pub(crate) const fn new(effects: Option<&'a Effects>) -> Self {
         Self { effects, taken: Vec::new() }
@@ -129,11 +148,7 @@ impl<'a> Taking<'a> {
     ) -> Result<u64, Failure>
     where
         T: StackTransaction,
-        E: BlockExecutor<
-                Transaction = T,
-                Result: TakenResult,
-                Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-            >,
+        E: TakingExecutor<T>,
     {
         let known = self.effects.and_then(|effects| effects.transactions.get(index));
         if let (Some(effects), true) = (known, self.is_whole()) {
@@ -160,11 +175,7 @@ impl<'a> Taking<'a> {
     ) -> Result<u64, Failure>
     where
         T: StackTransaction,
-        E: BlockExecutor<
-                Transaction = T,
-                Result: TakenResult,
-                Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-            >,
+        E: TakingExecutor<T>,
     {
         self.taken.push(u32::try_from(index).unwrap_or(u32::MAX));
         let gas = take(executor, tx, effects, self.unknown(), see)?;
@@ -181,11 +192,7 @@ fn take<T, E>(
 ) -> Result<GasOutput, Failure>
 where
     T: StackTransaction,
-    E: BlockExecutor<
-            Transaction = T,
-            Result: TakenResult,
-            Evm: Evm<DB = BlockState, Tx: FromRecoveredTx<T> + FromTxWithEncoded<T> + TakenTransaction>,
-        >,
+    E: TakingExecutor<T>,
 {
     let limit = tx.value().inner().gas_limit();
     let Some(gas_left) = limit.checked_sub(effects.gas_used) else {
