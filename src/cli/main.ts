@@ -27,6 +27,12 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  // Whoever reads has seen enough, as `head` does: other programs end by this signal. A node goes on.
+  if (!lasts) process.exit(128 + constants.signals.SIGPIPE);
+});
+
 const exitCode = await dispatch({
   args: process.argv.slice(2),
   env: process.env,
