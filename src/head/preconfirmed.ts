@@ -10,11 +10,10 @@ import type { BlockLogs, LogQuery } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
 import { type Checkpoint, forEachLog, RenderedBlock } from './rendered.ts';
 
-/** What pre-confirmed logs and receipts have as their block hash (B6): the block has none yet. */
-
 /** A pre-confirmed block as it is after one flashblock. The next one makes another of it. */
 export class PreconfirmedBlock implements BlockLogs {
   readonly number: number;
+  /** What its logs and receipts have as their block hash (B6): it has none yet. */
   readonly hash = ZERO_HASH;
   readonly timestamp: number;
   readonly timestampMs: number | undefined;

@@ -1,4 +1,5 @@
 import { keyText, type StateKey } from '../../chain/state-key.ts';
+import { BEACON_ROOTS, BLOCK_HASHES } from '../../chain/system-contracts.ts';
 import { keccak256 } from '../../executor/native-executor.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import { fromHex, type Hex } from '../../primitives/hex.ts';
@@ -15,10 +16,7 @@ const WORTH_A_TRACE = 8;
  * Contracts that blocks write before their first transaction (EIP-4788, EIP-2935): what transactions find in them is
  * not what the parent block left.
  */
-const WRITTEN_BY_BLOCKS: ReadonlySet<string> = new Set([
-  '0x000f3df6d732807ef1319fb7b8bb8522d0beac02',
-  '0x0000f90827f1c53a10cb7a02335b175320002935',
-]);
+const WRITTEN_BY_BLOCKS: ReadonlySet<string> = new Set([BEACON_ROOTS, BLOCK_HASHES]);
 
 /** State that a block found, by one trace of all its transactions, asked for once and only if it pays. */
 export function prestateTrace(

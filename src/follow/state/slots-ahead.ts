@@ -1,10 +1,11 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import type { SlotKey, StateKey } from '../../chain/state-key.ts';
+import { BEACON_ROOTS, BLOCK_HASHES } from '../../chain/system-contracts.ts';
 import { fromHex } from '../../primitives/hex.ts';
 
-/** Contracts that each block writes at its start (EIP-4788, EIP-2935), in rings of slots. */
-const BEACON_ROOTS = fromHex('0x000f3df6d732807ef1319fb7b8bb8522d0beac02');
-const BLOCK_HASHES = fromHex('0x0000f90827f1c53a10cb7a02335b175320002935');
+/** Contracts that each block writes at its start, in rings of slots. */
+const ROOTS = fromHex(BEACON_ROOTS);
+const HASHES = fromHex(BLOCK_HASHES);
 const RING = 8_191;
 /** Blocks whose slots are read together: with two slots a time and one a number, it is about one batch of calls. */
 const BLOCKS_AHEAD = 32;
@@ -31,7 +32,7 @@ export class SlotsAhead {
   learn({ diff }: Pick<Block, 'diff'>): void {
     const isWritten = (contract: Uint8Array): boolean =>
       diff.slots.some(([address]) => Buffer.compare(address, contract) === 0);
-    [this.#hasRoots, this.#hasHashes] = [isWritten(BEACON_ROOTS), isWritten(BLOCK_HASHES)];
+    [this.#hasRoots, this.#hasHashes] = [isWritten(ROOTS), isWritten(HASHES)];
   }
 
   /** What a block writes at its start, if it does what the last one did. */
@@ -39,8 +40,8 @@ export class SlotsAhead {
     const place = timestamp % RING;
     return [
       // Block N writes the hash of its parent.
-      ...(this.#hasHashes ? [slotOf(BLOCK_HASHES, (number - 1) % RING)] : []),
-      ...(this.#hasRoots ? [slotOf(BEACON_ROOTS, place), slotOf(BEACON_ROOTS, place + RING)] : []),
+      ...(this.#hasHashes ? [slotOf(HASHES, (number - 1) % RING)] : []),
+      ...(this.#hasRoots ? [slotOf(ROOTS, place), slotOf(ROOTS, place + RING)] : []),
     ];
   }
 
@@ -60,15 +61,14 @@ export class SlotsAhead {
     const keys: StateKey[] = [];
     if (hasHashes) {
       const last = number + BLOCKS_AHEAD;
-      for (let at = Math.max(number, this.#number); at < last; at++)
-        keys.push(slotOf(BLOCK_HASHES, at % RING));
+      for (let at = Math.max(number, this.#number); at < last; at++) keys.push(slotOf(HASHES, at % RING));
       this.#number = last;
     }
     if (hasRoots) {
       const last = timestamp + step * Math.ceil((BLOCKS_AHEAD * secondsPerBlock) / step);
       for (let at = timestamp + step; at <= last; at += step) {
         if (at <= this.#time) continue;
-        keys.push(slotOf(BEACON_ROOTS, at % RING), slotOf(BEACON_ROOTS, (at % RING) + RING));
+        keys.push(slotOf(ROOTS, at % RING), slotOf(ROOTS, (at % RING) + RING));
       }
       this.#time = last;
     }
