@@ -5,13 +5,9 @@ import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts'
 import type { Store } from '../store/interface.ts';
 import { storeLoader } from '../store/state-loader.ts';
 import type { WorkerCommand, WorkerEvent } from './messages.ts';
+import { Waiting } from './waiting.ts';
 
 type Values = readonly (Uint8Array | undefined)[];
-
-interface Question {
-  readonly resolve: (values: Values) => void;
-  readonly reject: (error: Error) => void;
-}
 
 /** What an upstream has to be asked for: the hash of a block takes all headers that lead down to it from `at`. */
 function countReads(keys: readonly StateKey[], at: number): number {
@@ -24,9 +20,7 @@ export class RemoteState {
   readonly #store: Pick<Store, 'loadState' | 'marks'>;
   readonly #stored: StateLoader;
   readonly #say: (news: WorkerEvent) => void;
-  readonly #timeoutMs: number;
-  readonly #asked = new Map<number, Question>();
-  #nextId = 1;
+  readonly #waiting: Waiting<Values>;
 
   constructor(
     store: Pick<Store, 'loadState' | 'marks'>,
@@ -35,7 +29,7 @@ export class RemoteState {
   ) {
     this.#store = store;
     this.#stored = storeLoader(store);
-    this.#timeoutMs = timeoutMs;
+    this.#waiting = new Waiting(timeoutMs);
     this.#say = say;
   }
 
@@ -75,33 +69,18 @@ export class RemoteState {
         at,
       ),
     );
-    const signal = context?.signal;
-    if (signal?.aborted === true) return Promise.reject(new StateUnavailableError('nobody waits for it'));
-    const id = this.#nextId++;
-    const { promise, resolve, reject } = Promise.withResolvers<Values>();
-    const giveUp = (reason: string): void => {
-      reject(new StateUnavailableError(reason));
-      this.#say({ kind: 'cancel', id });
-    };
-    const onAbort = (): void => giveUp('nobody waits for it');
-    const timer = setTimeout(
-      () => giveUp(`no upstream gave the state asked for within ${this.#timeoutMs} ms`),
-      this.#timeoutMs,
-    );
-    signal?.addEventListener('abort', onAbort, { once: true });
-    this.#asked.set(id, { resolve, reject });
     const question = { keys: keys.map(keyText).join(''), count: countReads(keys, at), number, of };
-    this.#say({ kind: 'load', id, ...question, client: context?.client });
-    return promise.finally(() => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-      this.#asked.delete(id);
+    return this.#waiting.ask({
+      send: (id) => this.#say({ kind: 'load', id, ...question, client: context?.client }),
+      cancel: (id) => this.#say({ kind: 'cancel', id }),
+      late: 'no upstream gave the state asked for',
+      signal: context?.signal,
     });
   }
 
   /** Takes what the main thread says. */
   hear(order: Extract<WorkerCommand, { kind: 'loaded' | 'unavailable' | 'refused' }>): void {
-    const question = this.#asked.get(order.id);
+    const question = this.#waiting.get(order.id);
     if (order.kind === 'loaded') question?.resolve(order.values);
     else if (order.kind === 'refused') question?.reject(new OverloadedError());
     else question?.reject(new StateUnavailableError(order.reason));
