@@ -26,6 +26,12 @@ export interface ReadOptions {
   readonly forRequest?: boolean | undefined;
 }
 
+/** What one transaction changed, as a tracer tells it: accounts as it found them, and as it left them. */
+export interface TracedDiff {
+  readonly pre: JsonObject;
+  readonly post: JsonObject;
+}
+
 /** How a call ended at an upstream: with its output, or with an error that is the call's own. */
 export type CallAnswer =
   | { readonly output: Hex }
@@ -133,10 +139,7 @@ export interface ChainSource {
    */
   prestate(blockHash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly JsonObject[]> | undefined>;
   /** Per transaction, what it changed: `pre` and `post` (prestateTracer with diffMode). */
-  stateDiffs(
-    blockHash: Hex,
-    options?: ReadOptions,
-  ): Promise<UpstreamAnswer<readonly { readonly pre: JsonObject; readonly post: JsonObject }[]>>;
+  stateDiffs(blockHash: Hex, options?: ReadOptions): Promise<UpstreamAnswer<readonly TracedDiff[]>>;
   /** What a call gives after the block with this hash; `extra` are the parameters that follow the block. */
   call(
     transaction: JsonObject,

@@ -58,11 +58,11 @@ export class RulesGuard {
   get stop(): RulesStop | undefined {
     const fork = this.#modules.forks.unknownFork;
     if (fork === undefined) return undefined;
+    const reason = `the chain has ${forkWords(fork)} that is not known here`;
+    const { obstacle } = this;
     return {
       time: fork.activationTime,
-      reason: [`the chain has ${forkWords(fork)} that is not known here`, this.obstacle ?? []]
-        .flat()
-        .join('; '),
+      reason: obstacle === undefined ? reason : `${reason}; ${obstacle}`,
     };
   }
 

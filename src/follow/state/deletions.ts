@@ -1,12 +1,6 @@
 import { type Hex, toHex } from '../../primitives/hex.ts';
 import { parseAddress, parseObject } from '../../primitives/parse.ts';
-import type { AccountState, JsonObject } from '../../source/interface.ts';
-
-/** What one transaction changed, as a tracer tells it. */
-export interface TracedDiff {
-  readonly pre: JsonObject;
-  readonly post: JsonObject;
-}
+import type { AccountState, JsonObject, TracedDiff } from '../../source/interface.ts';
 
 /**
  * Finds out what really became of accounts that state diffs have in `pre` and not in `post`. That means deleted, but tracers also

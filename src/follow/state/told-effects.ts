@@ -7,11 +7,17 @@ import { checkProof, readHeader } from '../../executor/native-executor.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { parseAddress, parseHash, parseObject } from '../../primitives/parse.ts';
 import { SourceError } from '../../source/errors.ts';
-import type { AccountState, ChainSource, JsonObject, ReadOptions } from '../../source/interface.ts';
+import type {
+  AccountState,
+  ChainSource,
+  JsonObject,
+  ReadOptions,
+  TracedDiff,
+} from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
 import { askUntilValid } from '../blocks/ask-until-valid.ts';
 import type { BlockReader, ReadBlock } from '../blocks/reader.ts';
-import { settleDeletions, type TracedDiff } from './deletions.ts';
+import { settleDeletions } from './deletions.ts';
 import type { BlockReads } from './pinned-state.ts';
 
 /** Values that are proven at most where a diff contradicts what is held. */

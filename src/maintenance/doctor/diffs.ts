@@ -1,8 +1,7 @@
-import { parseObject } from '../../primitives/parse.ts';
 import { configText } from '../../rules/chains.ts';
 import type { UpstreamHead } from '../../source/interface.ts';
 import type { Upstream } from '../../source/pool/upstream.ts';
-import { readObjects, shaped } from '../../source/reads/shape.ts';
+import { stateDiffsOf } from '../../source/reads/state.ts';
 import { isTheirs, type Section, wordsOf } from './report.ts';
 
 export interface DiffsContext {
@@ -24,15 +23,7 @@ export async function checkDiffs(context: DiffsContext): Promise<void> {
   if (nativeContracts.length === 0 && unknownFork === 'stop') return;
   const needs = nativeContracts.length > 0 ? 'native contracts' : '--unknown-fork follow-by-diffs';
   try {
-    const tracer = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
-    const traces = await upstream.request('debug_traceBlockByHash', [head.hash, tracer], signal);
-    shaped(upstream, () => {
-      for (const { result } of readObjects(traces, 'traces')) {
-        const diff = parseObject(result, 'state diff');
-        parseObject(diff['pre'], 'pre');
-        parseObject(diff['post'], 'post');
-      }
-    });
+    await stateDiffsOf(upstream, head.hash, signal);
     section.ok('state diffs', `offered, for ${needs}`);
   } catch (error) {
     if (!isTheirs(error)) throw error;

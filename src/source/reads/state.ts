@@ -3,7 +3,8 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { parseBytes, parseHash, parseObject, parseQuantity, parseUint64 } from '../../primitives/parse.ts';
 import { SourceError, type SourceErrorCode } from '../errors.ts';
-import type { JsonObject, ReadOptions, StateRead, UpstreamAnswer } from '../interface.ts';
+import type { JsonObject, ReadOptions, StateRead, TracedDiff, UpstreamAnswer } from '../interface.ts';
+import type { Upstream } from '../pool/upstream.ts';
 import type { Upstreams } from '../pool/upstreams.ts';
 import { readAncestors } from './blocks.ts';
 import { present, readHead, readObjects, shaped } from './shape.ts';
@@ -137,23 +138,30 @@ export function readStateDiffs(
   pool: Upstreams,
   blockHash: Hex,
   options: ReadOptions = {},
-): Promise<UpstreamAnswer<readonly { readonly pre: JsonObject; readonly post: JsonObject }[]>> {
-  const config = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
+): Promise<UpstreamAnswer<readonly TracedDiff[]>> {
   return pool.ask({
     ...options,
     key: `diffs${blockHash}`,
     needs: TRACE,
     hedge: false,
-    run: async (upstream, signal) => {
-      const result = await upstream.request(TRACE, [blockHash, config], signal);
-      return shaped(upstream, () =>
-        readObjects(present(upstream, result, `trace of ${blockHash}`), 'trace').map((trace) => {
-          const diff = parseObject(trace['result'], 'result of a trace');
-          return { pre: parseObject(diff['pre'], 'pre'), post: parseObject(diff['post'], 'post') };
-        }),
-      );
-    },
+    run: (upstream, signal) => stateDiffsOf(upstream, blockHash, signal),
   });
+}
+
+/** The same from one upstream. */
+export async function stateDiffsOf(
+  upstream: Upstream,
+  blockHash: Hex,
+  signal: AbortSignal,
+): Promise<readonly TracedDiff[]> {
+  const config = { tracer: 'prestateTracer', tracerConfig: { diffMode: true } };
+  const result = await upstream.request(TRACE, [blockHash, config], signal);
+  return shaped(upstream, () =>
+    readObjects(present(upstream, result, `trace of ${blockHash}`), 'trace').map((trace) => {
+      const diff = parseObject(trace['result'], 'result of a trace');
+      return { pre: parseObject(diff['pre'], 'pre'), post: parseObject(diff['post'], 'post') };
+    }),
+  );
 }
 
 /** The state that each transaction of a block found; an upstream that cannot say is not asked again. */
