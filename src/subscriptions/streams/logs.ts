@@ -3,6 +3,7 @@ import type { BlockRef } from '../../chain/outcome.ts';
 import { HeadError } from '../../head/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { News } from '../../primitives/news.ts';
+import { Pace } from '../../primitives/pace.ts';
 import { createMatcher, type LogMatcher } from '../../store/match.ts';
 import { DISCONTINUED, type History, type Sink } from '../interface.ts';
 import { notification } from '../notification.ts';
@@ -150,6 +151,7 @@ export class LogStreams {
     const checkpoint = (): void => {
       if (!isCurrent()) throw new HeadError({ code: 'REORGANISED' });
     };
+    const pace = new Pace();
     try {
       for await (const { block, indexes } of history.logs(request.query, stream.next.block, to, checkpoint)) {
         if (!(await history.isCanonical(tip)) || !isCurrent()) return false;
@@ -158,6 +160,11 @@ export class LogStreams {
           if (isBefore(number, index, stream.next)) continue;
           sink.send(notification(id, block.log(index)));
           stream.next = { block: number, index: index + 1 };
+          if (sink.isFull) return true;
+          if (!pace.spend(1)) continue;
+          await pace.rest();
+          // What a reorg took back meanwhile, the client has been told of; one that filled it may be another of its own.
+          if (!isCurrent()) return false;
           if (sink.isFull) return true;
         }
       }
