@@ -146,8 +146,11 @@ export declare class NativeChain {
    * not sealed yet.
    */
   headerJson(header: Uint8Array, hash?: string | undefined): string;
-  /** The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array; undefined if it has none to list. */
-  withdrawalsJson(block: Uint8Array): string | undefined | null;
+  /**
+   * A block as `eth_getBlockByHash` has it but for its transactions, of the whole of it (RLP) or, in order, of all pieces
+   * that there are: a JSON object. With another hash than its own where it is not sealed yet.
+   */
+  blockJson(pieces: Uint8Array[], hash?: string | undefined): string;
   /**
    * The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array. `first` is the index of
    * the first one in its block. `senders` has 20 bytes for each; without it they are recovered, which takes most of the
@@ -260,6 +263,7 @@ export declare class NativeView {
   nonce(address: string): string;
   /** Nonce and balance, with a comma between them. */
   account(address: string): string;
+  code(address: string): string;
   storage(address: string, slot: string): string;
   call(
     from: string | undefined,

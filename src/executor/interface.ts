@@ -113,6 +113,8 @@ export interface StateView {
   transactionCount(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** Both are quantities, and zero where there is no account. */
   account(address: Hex, context?: LoadContext): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }>;
+  /** Empty where there is none. */
+  code(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** 32 bytes. `slot` is 32 bytes of hex. */
   storageAt(address: Hex, slot: Hex, context?: LoadContext): Awaitable<Hex>;
   call(request: CallRequest, context?: LoadContext): Awaitable<CallResult>;

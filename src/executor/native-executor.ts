@@ -338,16 +338,23 @@ export class NativeExecutor implements Executor {
     return this.#chain.headerJson(header, hash);
   }
 
-  /** The withdrawals of a block (RLP) as eth_getBlockByHash lists them, a JSON array; undefined where blocks have none. */
-  withdrawalsJson(block: Uint8Array): string | undefined {
-    return this.#chain.withdrawalsJson(block) ?? undefined;
+  /**
+   * A block as eth_getBlockByHash has it but for its transactions, of the whole of it (RLP) or, in order, of all pieces
+   * that there are; with another hash than its own where it is not sealed yet.
+   */
+  blockJson(pieces: readonly Uint8Array[], hash?: Hex): string {
+    return this.#chain.blockJson([...pieces], hash);
   }
 
   /**
    * The transactions of an outcome as eth_getBlockByHash lists them, a JSON array; the first is number `first` of its
    * block.
    */
-  transactionsJson({ block, receipts }: Outcome, first: number, blockHash: Hex): string {
+  transactionsJson(
+    { block, receipts }: Pick<Outcome, 'block' | 'receipts'>,
+    first: number,
+    blockHash: Hex,
+  ): string {
     const senders = Buffer.concat(receipts.map(({ from }) => from));
     const depositNonces = receipts.flatMap(({ extras }) =>
       extras.flatMap(([name, value]) => (name === 'depositNonce' ? [Number(value)] : [])),

@@ -90,6 +90,13 @@ export class NativeStateView implements HeldStateView {
     );
   }
 
+  code(address: Hex, context?: LoadContext): Awaitable<Hex> {
+    return andThen(
+      this.#ask((view) => view.code(address), context),
+      hexOf,
+    );
+  }
+
   storageAt(address: Hex, slot: Hex, context?: LoadContext): Awaitable<Hex> {
     return andThen(
       this.#ask((view) => view.storage(address, slot), context),

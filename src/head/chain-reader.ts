@@ -4,7 +4,8 @@ import type { Executor, StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import { BlockTime } from '../store/block-time.ts';
-import type { LogMatch, LogQuery, Store } from '../store/interface.ts';
+import type { BlockReceipts, LogMatch, LogQuery, Store } from '../store/interface.ts';
+import type { BlockJson, SealedBlock } from './block-json.ts';
 import { HeadError } from './errors.ts';
 import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
 
@@ -18,17 +19,19 @@ export interface ChainReaderOptions {
 /** What serving needs of a store: it never writes. */
 export type ReadableStore = Pick<
   Store,
-  'marks' | 'canonicalHash' | 'numberOf' | 'header' | 'receipts' | 'blockLogs' | 'findLogs'
+  'marks' | 'canonicalHash' | 'numberOf' | 'header' | 'block' | 'receipts' | 'blockLogs' | 'findLogs'
 >;
 
 export interface ChainReaderModules {
   readonly store: ReadableStore;
   readonly executor: Pick<Executor, 'view'>;
+  readonly json: BlockJson;
 }
 
 /** Reads blocks that are named by hash, so that what it caches can never be stale. */
 export class ChainReader {
   readonly rendered: RenderedBlocks;
+  readonly json: BlockJson;
   readonly #store: ReadableStore;
   readonly #executor: Pick<Executor, 'view'>;
   readonly #views: LRUCache<Hex, StateView>;
@@ -37,6 +40,7 @@ export class ChainReader {
   constructor(options: ChainReaderOptions, modules: ChainReaderModules) {
     this.rendered = new RenderedBlocks(options.renderCacheBytes);
     this.#views = new LRUCache({ max: options.viewCacheEntries });
+    this.json = modules.json;
     this.#store = modules.store;
     this.#blockTime = new BlockTime(modules.store);
     this.#executor = modules.executor;
@@ -62,8 +66,7 @@ export class ChainReader {
   view(ref: BlockRef): Awaitable<StateView> {
     const known = this.#views.get(ref.hash);
     if (known !== undefined) return known;
-    return andThen(this.#store.header(ref), (header) => {
-      if (header === undefined) throw new HeadError({ code: 'REORGANISED' });
+    return andThen(this.header(ref), (header) => {
       const view = this.#executor.view(header);
       this.#views.set(ref.hash, view);
       return view;
@@ -73,20 +76,42 @@ export class ChainReader {
   logs(ref: BlockRef, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
     const known = this.rendered.get(ref.hash);
     if (known !== undefined) return this.#logsJson(known, query, checkpoint);
-    return andThen(this.#store.blockLogs(ref), (logs) => {
-      if (logs === undefined) throw new HeadError({ code: 'REORGANISED' });
-      return this.#logsJson(new RenderedBlock(logs), query, checkpoint);
-    });
+    return andThen(this.#store.blockLogs(ref), (logs) =>
+      this.#logsJson(new RenderedBlock(held(logs)), query, checkpoint),
+    );
   }
 
   receipts(ref: BlockRef): Awaitable<Buffer> {
     const known = this.rendered.get(ref.hash);
     if (known?.receipts !== undefined) return known.receipts;
-    return andThen(this.#store.receipts(ref), (receipts) => {
-      if (receipts === undefined) throw new HeadError({ code: 'REORGANISED' });
+    return andThen(this.receiptsOf(ref), (receipts) => {
       const block = known ?? new RenderedBlock(receipts.logs);
       return this.#kept(block, block.renderReceipts(receipts));
     });
+  }
+
+  /** RLP of a block's header. */
+  header(ref: BlockRef): Awaitable<Uint8Array> {
+    return andThen(this.#store.header(ref), held);
+  }
+
+  /** RLP of a whole block. */
+  blockBytes(ref: BlockRef): Awaitable<Uint8Array> {
+    return andThen(this.#store.block(ref), held);
+  }
+
+  /** What a block has as its receipts, not rendered. */
+  receiptsOf(ref: BlockRef): Awaitable<BlockReceipts> {
+    return andThen(this.#store.receipts(ref), held);
+  }
+
+  /** A block with what executing it gave. */
+  sealed(ref: BlockRef): Awaitable<SealedBlock> {
+    return andThen(this.blockBytes(ref), (block) =>
+      andThen(this.receiptsOf(ref), ({ receipts, logs: { timestampMs } }) => ({
+        ...{ hash: ref.hash, block, receipts, timestampMs },
+      })),
+    );
   }
 
   #logsJson(block: RenderedBlock, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {
@@ -99,4 +124,10 @@ export class ChainReader {
       return bytes;
     });
   }
+}
+
+/** What the store has of a block that a snapshot names; it can only be gone by a reorg or by pruning. */
+function held<T>(found: T | undefined): T {
+  if (found === undefined) throw new HeadError({ code: 'REORGANISED' });
+  return found;
 }

@@ -77,8 +77,17 @@ export class PreconfirmedBlock implements BlockLogs {
   /** Whether a sealed block is this one: by its hash or, where that is not known, by all of its header but the roots of state. */
   isSealedAs({ hash, outcome }: ConfirmedBlock): boolean {
     if (this.hashSoFar !== undefined) return this.hashSoFar === hash;
-    const header = this.flashblocks.at(-1)?.outcome.header;
-    return header !== undefined && isSameButStateRoots(header, outcome.header);
+    return isSameButStateRoots(this.header, outcome.header);
+  }
+
+  /** RLP of its header so far. */
+  get header(): Uint8Array {
+    return this.flashblocks.at(-1)?.outcome.header ?? new Uint8Array();
+  }
+
+  /** How many transactions it has so far. */
+  get transactions(): number {
+    return this.#receipts.length;
   }
 
   get length(): number {

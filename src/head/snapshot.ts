@@ -3,13 +3,14 @@ import { SYSTEM_CONTRACTS } from '../chain/system-contracts.ts';
 import type { StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { type BlockSelector, formatSelector } from '../primitives/block-selector.ts';
-import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { type Awaitable, type Hex, ZERO_HASH } from '../primitives/hex.ts';
 import { toQuantity } from '../primitives/parse.ts';
 import { StoreError } from '../store/error.ts';
 import type { LogQuery, Marks } from '../store/interface.ts';
+import type { Listing } from './block-json.ts';
 import type { ChainReader } from './chain-reader.ts';
 import { HeadError } from './errors.ts';
-import type { Pending } from './preconfirmed.ts';
+import type { Pending, PreconfirmedBlock } from './preconfirmed.ts';
 import { type Checkpoint, RenderedBlock } from './rendered.ts';
 
 /** Matching logs of one block: ascending indexes into `block`. */
@@ -26,6 +27,12 @@ export interface SnapshotOptions {
   readonly isStale: () => boolean;
   /** What is pre-confirmed on top of the head. */
   readonly pending?: Pending | undefined;
+}
+
+/** One answer from a block, whichever kind it is. */
+interface BlockForms<T> {
+  preconfirmed(block: PreconfirmedBlock): Awaitable<T | undefined>;
+  confirmed(ref: BlockRef): Awaitable<T | undefined>;
 }
 
 /** How many resolved block numbers one snapshot remembers. */
@@ -124,12 +131,56 @@ export class Snapshot {
 
   /** The JSON array of a block's receipts, or undefined for a block that is not known. */
   receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
-    if (isPending(selector)) {
-      return this.pending === undefined
-        ? this.#reader.receipts(this.head)
-        : this.pending.newest.receiptsJson();
+    return this.#either(selector, {
+      preconfirmed: (block) => block.receiptsJson(),
+      confirmed: (ref) => this.#reader.receipts(ref),
+    });
+  }
+
+  /** The JSON of a block, or undefined for one that is not known. */
+  blockJsonAt(selector: BlockSelector, listing: Listing): Awaitable<string | undefined> {
+    const { json } = this.#reader;
+    return this.#either(selector, {
+      preconfirmed: (block) => json.preconfirmed(block, listing),
+      confirmed: (ref) => andThen(this.#reader.sealed(ref), (block) => json.sealed(block, listing)),
+    });
+  }
+
+  /** The JSON of a block's header, or undefined for one that is not known. */
+  headerJsonAt(selector: BlockSelector): Awaitable<string | undefined> {
+    const { json } = this.#reader;
+    return this.#either(selector, {
+      preconfirmed: ({ header, timestampMs }) => json.header(header, timestampMs, ZERO_HASH),
+      confirmed: (ref) =>
+        andThen(this.#reader.header(ref), (header) =>
+          andThen(this.#reader.receiptsOf(ref), ({ logs }) => json.header(header, logs.timestampMs)),
+        ),
+    });
+  }
+
+  /** How many transactions a block has, or undefined for one that is not known. */
+  transactionCountAt(selector: BlockSelector): Awaitable<number | undefined> {
+    return this.#either(selector, {
+      preconfirmed: ({ transactions }) => transactions,
+      confirmed: (ref) => andThen(this.#reader.receiptsOf(ref), ({ receipts }) => receipts.length),
+    });
+  }
+
+  /** The JSON of one transaction of a block, or undefined where there is none. */
+  transactionJsonAt(selector: BlockSelector, index: number): Awaitable<string | undefined> {
+    const { json } = this.#reader;
+    return this.#either(selector, {
+      preconfirmed: (block) => json.ofPreconfirmed(block, index),
+      confirmed: (ref) => andThen(this.#reader.sealed(ref), (block) => json.transaction(block, index)),
+    });
+  }
+
+  /** What a block gives, in either form: `pending` without a pre-confirmed block is `latest` (B6). */
+  #either<T>(selector: BlockSelector, give: BlockForms<T>): Awaitable<T | undefined> {
+    if (!isPending(selector)) {
+      return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : give.confirmed(ref)));
     }
-    return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : this.#reader.receipts(ref)));
+    return this.pending === undefined ? give.confirmed(this.head) : give.preconfirmed(this.pending.newest);
   }
 
   /**

@@ -1,5 +1,11 @@
 import { ethBlockNumber } from './blocks/eth_blockNumber.ts';
+import { ethGetBlockByHash, ethGetBlockByNumber } from './blocks/eth_getBlockBy.ts';
 import { ethGetBlockReceipts } from './blocks/eth_getBlockReceipts.ts';
+import {
+  ethGetBlockTransactionCountByHash,
+  ethGetBlockTransactionCountByNumber,
+} from './blocks/eth_getBlockTransactionCountBy.ts';
+import { ethGetHeaderByHash, ethGetHeaderByNumber } from './blocks/eth_getHeaderBy.ts';
 import { ethCall } from './calls/eth_call.ts';
 import { ethGetLogs } from './logs/eth_getLogs.ts';
 import type { Method } from './method.ts';
@@ -9,8 +15,15 @@ import { netVersion } from './node/net_version.ts';
 import { opSupportedCapabilities } from './node/op_supportedCapabilities.ts';
 import { rpcDiscover } from './node/rpc_discover.ts';
 import { web3ClientVersion } from './node/web3_clientVersion.ts';
+import { ethGetBalance } from './state/eth_getBalance.ts';
+import { ethGetCode } from './state/eth_getCode.ts';
 import { ethGetStorageAt } from './state/eth_getStorageAt.ts';
+import { ethGetStorageValues } from './state/eth_getStorageValues.ts';
 import { ethGetTransactionCount } from './state/eth_getTransactionCount.ts';
+import {
+  ethGetTransactionByBlockHashAndIndex,
+  ethGetTransactionByBlockNumberAndIndex,
+} from './transactions/eth_getTransactionByBlockAndIndex.ts';
 
 const METHODS: readonly Method[] = [
   ethGetLogs,
@@ -18,6 +31,17 @@ const METHODS: readonly Method[] = [
   ethGetBlockReceipts,
   ethGetStorageAt,
   ethGetTransactionCount,
+  ethGetBalance,
+  ethGetCode,
+  ethGetStorageValues,
+  ethGetBlockByNumber,
+  ethGetBlockByHash,
+  ethGetHeaderByNumber,
+  ethGetHeaderByHash,
+  ethGetBlockTransactionCountByNumber,
+  ethGetBlockTransactionCountByHash,
+  ethGetTransactionByBlockNumberAndIndex,
+  ethGetTransactionByBlockHashAndIndex,
   ethChainId,
   ethBlockNumber,
   netVersion,

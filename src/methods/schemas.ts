@@ -62,3 +62,44 @@ export const logSchema: JsonSchema = {
     removed: { type: 'boolean' },
   },
 };
+
+export const headerSchema: JsonSchema = {
+  type: 'object',
+  required: ['hash', 'number', 'parentHash', 'timestamp', 'gasUsed', 'stateRoot'],
+  properties: {
+    hash: hashSchema,
+    number: quantitySchema,
+    parentHash: hashSchema,
+    timestamp: quantitySchema,
+    gasUsed: quantitySchema,
+    stateRoot: hashSchema,
+  },
+};
+
+export const transactionSchema: JsonSchema = {
+  type: 'object',
+  required: ['hash', 'blockHash', 'blockNumber', 'transactionIndex', 'from', 'type'],
+  properties: {
+    hash: hashSchema,
+    blockHash: hashSchema,
+    blockNumber: quantitySchema,
+    transactionIndex: quantitySchema,
+    from: addressSchema,
+    type: quantitySchema,
+  },
+};
+
+export const blockSchema: JsonSchema = {
+  allOf: [
+    headerSchema,
+    {
+      type: 'object',
+      required: ['size', 'transactions', 'uncles'],
+      properties: {
+        size: quantitySchema,
+        transactions: { type: 'array', items: { oneOf: [hashSchema, transactionSchema] } },
+        uncles: { type: 'array', items: hashSchema },
+      },
+    },
+  ],
+};

@@ -89,6 +89,12 @@ export function parseArray(value: unknown, where: string): readonly unknown[] {
   return Array.isArray(value) ? value : fail(where, 'expected an array');
 }
 
+/** Checks that a value is true or false. */
+export function parseBoolean(value: unknown, where: string): boolean {
+  if (typeof value !== 'boolean') throw new InvalidParamsError(`${where}: expected a boolean`);
+  return value;
+}
+
 /** Minimal hex of a non-negative integer. */
 export function toQuantity(value: number | bigint): Hex {
   return `0x${value.toString(16)}`;

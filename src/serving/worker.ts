@@ -6,6 +6,7 @@ import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
 import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
+import { BlockJson } from '../head/block-json.ts';
 import { Head } from '../head/head.ts';
 import type { MethodSettings } from '../methods/method.ts';
 import { createMethods } from '../methods/registry.ts';
@@ -72,13 +73,18 @@ async function serve({
   const state = new RemoteState(store, options.stateTimeoutMs, say);
   const calls = new RemoteCalls(options.stateTimeoutMs, say);
   const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
+  const json = new BlockJson({
+    header: (header, hash) => executor.headerJson(header, hash),
+    block: (pieces, hash) => executor.blockJson(pieces, hash),
+    transactions: (contents, first, hash) => executor.transactionsJson(contents, first, hash),
+  });
   const head = await Head.open(
     {
       renderCacheBytes: options.renderCacheBytes,
       viewCacheEntries: options.historicalViews,
       stateBelowAnchor: options.archive !== undefined,
     },
-    { store, executor },
+    { store, executor, json },
   );
   const streamMetrics = new StreamMetrics(registry);
   const streams = new Streams(streamsOptions(options), {
@@ -87,11 +93,7 @@ async function serve({
       logs: (query, from, to, checkpoint) => head.snapshot().findLogs(query, from, to, checkpoint),
       isCanonical: ({ number, hash }) => andThen(store.canonicalHash(number), (known) => known === hash),
     },
-    render: {
-      header: (header, hash) => executor.headerJson(header, hash),
-      withdrawals: (block) => executor.withdrawalsJson(block),
-      transactions: (outcome, first, hash) => executor.transactionsJson(outcome, first, hash),
-    },
+    json,
     readState: (read) =>
       head.read(async (snapshot) => read(await snapshot.viewAt({ kind: 'tag', tag: 'pending' }))),
     metrics: streamMetrics,

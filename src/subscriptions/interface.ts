@@ -1,4 +1,4 @@
-import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { BlockRef } from '../chain/outcome.ts';
 import type { FoundLogs } from '../head/snapshot.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import type { LogQuery } from '../store/interface.ts';
@@ -34,16 +34,6 @@ export interface History {
   /** Matching logs of confirmed blocks, ascending; fails with a `HeadError` as eth_getLogs does, or as `checkpoint` does. */
   logs(query: LogQuery, from: number, to: number, checkpoint: () => void): AsyncIterable<FoundLogs>;
   isCanonical(ref: BlockRef): Awaitable<boolean>;
-}
-
-/** JSON of what the feed holds as bytes. */
-export interface Render {
-  /** A header as `newHeads` has it; with another hash than its own where it is not sealed yet. */
-  header(header: Uint8Array, hash?: Hex): string;
-  /** The array of the withdrawals of a block (RLP); undefined where blocks have none. */
-  withdrawals(block: Uint8Array): string | undefined;
-  /** The array of an outcome's transactions, the first of which is number `first` of its block. */
-  transactions(outcome: Outcome, first: number, blockHash: Hex): string;
 }
 
 /** One state, as `pending` had it when it was asked for. */

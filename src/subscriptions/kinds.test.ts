@@ -12,6 +12,7 @@ import {
 } from '../../test/support/serve/subscriptions.ts';
 import type { StateDiff } from '../chain/diff.ts';
 import type { FeedEvent } from '../feed/interface.ts';
+import { BlockJson } from '../head/block-json.ts';
 import { type Awaitable, fromHex, type Hex } from '../primitives/hex.ts';
 import type { CurrentState, Sink } from './interface.ts';
 import { StreamMetrics } from './metrics.ts';
@@ -85,16 +86,16 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
     {
       tip: GENESIS,
       history: { logs: async function* none() {}, isCanonical: () => true },
-      render: {
+      json: new BlockJson({
         header: (header) => Buffer.from(header).toString(),
-        withdrawals: () => '[{"index":"0x7"}]',
+        block: (pieces, hash) => JSON.stringify({ pieces: pieces.length, hash }),
         transactions: ({ block }, first, blockHash) =>
           JSON.stringify(
             (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) => ({
               ...{ transaction, index: first + at, blockHash },
             })),
           ),
-      },
+      }),
       readState: async (read) => read(await currentState()),
       metrics: new StreamMetrics(new Registry()),
       onFault: vi.fn<(error: unknown) => void>(),
@@ -131,8 +132,8 @@ it('newFlashblocks: the block so far with its transactions; transactions one by 
   const blockHash = `0x${'0'.repeat(64)}`;
   const transactions = [1, 4, 2].map((transaction, index) => ({ transaction, index, blockHash }));
   expect(blocks.take()).toEqual([
-    { number: 1, hash: first.hash, transactions: transactions.slice(0, 1), uncles: [] },
-    { number: 1, hash: second.hash, transactions, uncles: [] },
+    { pieces: 1, hash: blockHash, transactions: transactions.slice(0, 1) },
+    { pieces: 2, hash: blockHash, transactions },
   ]);
   expect(hashes.take()).toEqual([1, 4, 2].map((transaction) => hashOf(`transaction ${transaction}`)));
   const sent = full.take() as {
@@ -170,8 +171,7 @@ it('without pre-confirmations each block comes as one flashblock, with its hash;
     ['0x0', '0x1', '0x2'].map((logIndex) => ({ logIndex, isRemoved: false, blockHash })),
   );
   const transactions = [1, 6].map((transaction, index) => ({ transaction, index, blockHash }));
-  const withdrawals = [{ index: '0x7' }];
-  expect(blocks.take()).toEqual([{ number: 1, hash: blockHash, transactions, uncles: [], withdrawals }]);
+  expect(blocks.take()).toEqual([{ pieces: 1, hash: blockHash, transactions }]);
   expect(hashes.take()).toEqual([1, 6].map((transaction) => hashOf(`transaction ${transaction}`)));
   expect(full.take()).toMatchObject([
     { ...transactions[0], logs: [{ logIndex: '0x0', blockHash }] },
@@ -186,7 +186,7 @@ it('without pre-confirmations each block comes as one flashblock, with its hash;
     ...['0x2', '0x1', '0x0'].map((logIndex) => ({ logIndex, isRemoved: true, blockHash })),
     ...['0x0', '0x1'].map((logIndex) => ({ logIndex, isRemoved: false, blockHash: other.hash })),
   ]);
-  expect(blocks.take()).toMatchObject([{ number: 1, hash: other.hash }]);
+  expect(blocks.take()).toMatchObject([{ pieces: 1, hash: other.hash }]);
   expect(hashes.take()).toEqual([hashOf('transaction 2')]);
   expect(full.take()).toMatchObject([{ blockHash: other.hash }]);
   await vi.waitFor(() => expect(states.take()).toMatchObject([{ address: ONE, nonce: 0 }]));

@@ -13,6 +13,15 @@ export const coveredMethods = [
   'eth_blockNumber',
   'net_version',
   'eth_syncing',
+  'eth_getBalance',
+  'eth_getCode',
+  'eth_getStorageValues',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getBlockTransactionCountByHash',
+  'eth_getBlockTransactionCountByNumber',
+  'eth_getTransactionByBlockHashAndIndex',
+  'eth_getTransactionByBlockNumberAndIndex',
 ] as const;
 
 /** One request of an official `.io` file with the response that its authors expect. */

@@ -1,10 +1,10 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import type { ConfirmedBlock, PreconfirmedFlashblock } from '../../feed/interface.ts';
+import type { BlockJson } from '../../head/block-json.ts';
 import type { PreconfirmedBlock } from '../../head/preconfirmed.ts';
 import { RenderedBlock } from '../../head/rendered.ts';
-import { type Hex, toHex, ZERO_HASH } from '../../primitives/hex.ts';
-import { toQuantity } from '../../primitives/parse.ts';
-import type { Render, Sink } from '../interface.ts';
+import { type Hex, toHex } from '../../primitives/hex.ts';
+import type { Sink } from '../interface.ts';
 import { SharedNotification } from '../notification.ts';
 import type { BlockRequest } from '../request.ts';
 import type { Ledger, LedgerStep } from './ledger.ts';
@@ -17,7 +17,7 @@ export interface BlockStreamsOptions {
 
 export interface BlockStreamsModules {
   readonly ledger: Pick<Ledger, 'standing'>;
-  readonly render: Render;
+  readonly json: BlockJson;
 }
 
 interface BlockStream {
@@ -33,8 +33,6 @@ export class BlockStreams {
   readonly #flashblocks = new Set<BlockStream>();
   readonly #hashes = new Set<BlockStream>();
   readonly #transactions = new Set<BlockStream>();
-  /** JSON of each transaction of a flashblock. */
-  readonly #rendered = new WeakMap<PreconfirmedFlashblock, readonly string[]>();
 
   constructor(options: BlockStreamsOptions, modules: BlockStreamsModules) {
     this.#options = options;
@@ -52,12 +50,15 @@ export class BlockStreams {
   /** Tells of an event. */
   take({ added, risen }: LedgerStep): void {
     for (const { block } of added) {
-      if (this.#heads.size > 0) tell(this.#heads, this.#header(block.outcome));
+      const { header, timestampMs } = block.outcome;
+      if (this.#heads.size > 0) tell(this.#heads, this.#modules.json.header(header, timestampMs));
       if (!this.#options.hasPreconfirmations) this.#tellSealed(block);
     }
     const newest = this.#modules.ledger.standing.at(-1);
     if (newest === undefined || risen.length === 0) return;
-    if (this.#flashblocks.size > 0) tell(this.#flashblocks, this.#block(newest.block));
+    if (this.#flashblocks.size > 0) {
+      tell(this.#flashblocks, this.#modules.json.preconfirmed(newest.block, 'whole'));
+    }
     for (const flashblock of risen) {
       this.#tellHashes(flashblock.outcome);
       if (this.#transactions.size > 0) {
@@ -68,18 +69,13 @@ export class BlockStreams {
 
   /** A block of a chain without pre-confirmations, as one flashblock. */
   #tellSealed({ hash, outcome }: ConfirmedBlock): void {
-    if (this.#flashblocks.size > 0) {
-      const { render } = this.#modules;
-      const transactions = this.#list(outcome, 0, hash).join();
-      const withdrawals = render.withdrawals(outcome.block);
-      tell(this.#flashblocks, wholeBlock(this.#header(outcome), transactions, withdrawals));
-    }
+    const { json } = this.#modules;
+    const block = { ...outcome, hash };
+    if (this.#flashblocks.size > 0) tell(this.#flashblocks, json.sealed(block, 'whole'));
     this.#tellHashes(outcome);
     if (this.#transactions.size === 0) return;
     const logs = new RenderedBlock(new ConfirmedLogs({ number: outcome.number, hash, outcome }));
-    for (const json of withLogs(outcome, this.#list(outcome, 0, hash), logs, 0)) {
-      tell(this.#transactions, json);
-    }
+    for (const text of withLogs(outcome, json.transactions(block), logs, 0)) tell(this.#transactions, text);
   }
 
   #tellHashes({ receipts }: Outcome): void {
@@ -98,52 +94,14 @@ export class BlockStreams {
     }
   }
 
-  /** A header, with another hash than its own where it is not sealed yet. */
-  #header({ header, timestampMs }: Pick<Outcome, 'header' | 'timestampMs'>, hash?: Hex): string {
-    const json = this.#modules.render.header(header, hash);
-    if (timestampMs === undefined) return json;
-    return `${json.slice(0, -1)},"timestampMs":"${toQuantity(timestampMs)}"}`;
-  }
-
-  /** The block so far, as eth_getBlockByNumber gives blocks with their transactions. */
-  #block({ flashblocks, timestampMs, hashSoFar }: PreconfirmedBlock): string {
-    const newest = flashblocks.at(-1)?.outcome.header ?? new Uint8Array();
-    // The hash of a header that lacks its roots is nobody's.
-    const header = this.#header({ header: newest, timestampMs }, hashSoFar ?? ZERO_HASH);
-    const transactions = flashblocks.flatMap((flashblock) => this.#render(flashblock)).join();
-    return wholeBlock(header, transactions, header.includes('"withdrawalsRoot"') ? '[]' : undefined);
-  }
-
   #withLogs(flashblock: PreconfirmedFlashblock): Iterable<string> {
     const { outcome, firstLog } = flashblock;
     const isIts = ({ block }: { readonly block: PreconfirmedBlock }): boolean =>
       block.number === outcome.number;
-    const logs = this.#modules.ledger.standing.find(isIts)?.block.rendered;
-    return withLogs(outcome, this.#render(flashblock), logs, firstLog);
+    const block = this.#modules.ledger.standing.find(isIts)?.block;
+    const texts = this.#modules.json.ofFlashblock(flashblock, block?.timestampMs);
+    return withLogs(outcome, texts, block?.rendered, firstLog);
   }
-
-  #render(flashblock: PreconfirmedFlashblock): readonly string[] {
-    const known = this.#rendered.get(flashblock);
-    if (known !== undefined) return known;
-    const texts = this.#list(flashblock.outcome, flashblock.firstTransaction, ZERO_HASH);
-    this.#rendered.set(flashblock, texts);
-    return texts;
-  }
-
-  /** JSON of each transaction of an outcome. */
-  #list(outcome: Outcome, first: number, blockHash: Hex): readonly string[] {
-    const array = this.#modules.render.transactions(outcome, first, blockHash);
-    const { timestampMs } = outcome;
-    const extra = timestampMs !== undefined && { blockTimestampMs: toQuantity(timestampMs) };
-    return (JSON.parse(array) as readonly object[]).map((transaction) =>
-      JSON.stringify({ ...transaction, ...extra }),
-    );
-  }
-}
-
-function wholeBlock(header: string, transactions: string, withdrawals: string | undefined): string {
-  const rest = withdrawals === undefined ? '' : `,"withdrawals":${withdrawals}`;
-  return `${header.slice(0, -1)},"transactions":[${transactions}],"uncles":[]${rest}}`;
 }
 
 /** Transactions of a block, each with its logs; `firstLog` is the index of the first one's first. */

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { command, HeldLogs, World, withoutHash } from '../../../test/support/serve/subscription-world.ts';
 import { confirmed } from '../../../test/support/serve/subscriptions.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
+import { BlockJson } from '../../head/block-json.ts';
 import { HeadError } from '../../head/errors.ts';
 import { RenderedBlock } from '../../head/rendered.ts';
 import type { FoundLogs } from '../../head/snapshot.ts';
@@ -128,7 +129,7 @@ it(`resumes exactly once, whatever happens meanwhile (seed ${seed})`, { timeout:
           {
             tip: world.tip,
             history: new SlowHistory(world),
-            render: { header: () => '{}', withdrawals: () => undefined, transactions: () => '[]' },
+            json: new BlockJson({ header: () => '{}', block: () => '{}', transactions: () => '[]' }),
             readState: (read) =>
               read({
                 account: () => ({ nonce: '0x0', balance: '0x0' }),

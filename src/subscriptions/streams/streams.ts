@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Options } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
+import type { BlockJson } from '../../head/block-json.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { mostUndoBlocks } from '../../primitives/undo-window.ts';
-import { DISCONTINUED, type History, type ReadState, type Render, type Sink } from '../interface.ts';
+import { DISCONTINUED, type History, type ReadState, type Sink } from '../interface.ts';
 import type { StreamMetrics } from '../metrics.ts';
 import type { SubscriptionRequest } from '../request.ts';
 import type { Subscriber } from '../session.ts';
@@ -52,7 +53,7 @@ export interface StreamsModules {
   /** The confirmed head when the thread began to hear the feed. */
   readonly tip: BlockRef | undefined;
   readonly history: History;
-  readonly render: Render;
+  readonly json: BlockJson;
   readonly readState: ReadState;
   readonly metrics: StreamMetrics;
   /** Hears of what should never happen. */

@@ -9,10 +9,11 @@ import type {
   StateView,
 } from '../../../src/executor/interface.ts';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
+import { BlockJson } from '../../../src/head/block-json.ts';
 import type { ReadableStore } from '../../../src/head/chain-reader.ts';
 import { Head, type HeadOptions } from '../../../src/head/head.ts';
 import { StateUnavailableError } from '../../../src/primitives/errors.ts';
-import type { Awaitable, Hex } from '../../../src/primitives/hex.ts';
+import { type Awaitable, type Hex, toHex } from '../../../src/primitives/hex.ts';
 import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../../../src/store/interface.ts';
 import { createMatcher } from '../../../src/store/match.ts';
 
@@ -80,6 +81,10 @@ export class FakeChain implements ReadableStore {
     return this.#at(ref) === undefined ? undefined : Uint8Array.of(ref.number);
   }
 
+  block(ref: BlockRef): Uint8Array | undefined {
+    return this.header(ref);
+  }
+
   receipts(ref: BlockRef): BlockReceipts | undefined {
     return this.#at(ref);
   }
@@ -138,7 +143,11 @@ export class FakeChain implements ReadableStore {
     const view = (header: Uint8Array): StateView => fakeView(this.ref(header[0] ?? 0), call);
     return Head.open(
       { renderCacheBytes: 1 << 24, viewCacheEntries: 16, ...options },
-      { store: this, executor: { view, preconfirmedView: (version) => this.versions.get(version)?.open() } },
+      {
+        store: this,
+        executor: { view, preconfirmedView: (version) => this.versions.get(version)?.open() },
+        json: FAKE_JSON,
+      },
     );
   }
 
@@ -159,6 +168,18 @@ export interface FakeFlashblock {
   readonly parentHash?: Hex;
 }
 
+/** A block is its number, and each of its transactions its hash. */
+const FAKE_JSON = new BlockJson({
+  header: ([number = 0], hash) => JSON.stringify({ number, ...(hash && { hash }) }),
+  block: (pieces, hash) => JSON.stringify({ pieces: pieces.length, ...(hash && { hash }) }),
+  transactions: ({ receipts }, first, blockHash) =>
+    JSON.stringify(
+      receipts.map(({ transactionHash }, at) => ({
+        ...{ hash: toHex(transactionHash), index: first + at, blockHash },
+      })),
+    ),
+});
+
 const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, 'f')}`;
 
 export type FakeCall = (request: CallRequest, context?: LoadContext) => Awaitable<CallResult>;
@@ -170,6 +191,7 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     timestamp: ref.number * 12,
     transactionCount: () => `0x${ref.number.toString(16)}`,
     account: () => ({ nonce: `0x${ref.number.toString(16)}`, balance: '0x0' }),
+    code: () => '0x',
     storageAt: (_address, slot) => slot,
     call,
   };
@@ -204,6 +226,11 @@ export class FakeHeldView implements HeldStateView {
   transactionCount(): Hex {
     this.#assertHeld();
     return `0x${this.#version.toString(16)}`;
+  }
+
+  code(): Hex {
+    this.#assertHeld();
+    return '0x';
   }
 
   account(): { readonly nonce: Hex; readonly balance: Hex } {

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { WebSocket } from 'ws';
 import type { BlockRef } from '../../../src/chain/outcome.ts';
+import { BlockJson } from '../../../src/head/block-json.ts';
 import type { Head } from '../../../src/head/head.ts';
 import { createMethods } from '../../../src/methods/registry.ts';
 import type { Hex } from '../../../src/primitives/hex.ts';
@@ -67,11 +68,11 @@ export async function startListener(
         logs: (query, from, to, checkpoint) => head.snapshot().findLogs(query, from, to, checkpoint),
         isCanonical: ({ number, hash }) => chain.canonicalHash(number) === hash,
       },
-      render: {
+      json: new BlockJson({
         header: (header) => Buffer.from(header).toString(),
-        withdrawals: () => undefined,
+        block: () => '{}',
         transactions: ({ block }) => Buffer.from(block).toString(),
-      },
+      }),
       readState: (read) =>
         read({ account: () => ({ nonce: '0x0', balance: '0x0' }), storageAt: (_address, slot) => slot }),
       metrics,

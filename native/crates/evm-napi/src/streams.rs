@@ -1,9 +1,10 @@
-//! JSON for subscriptions.
+//! JSON of blocks.
 
 use crate::chain::NativeChain;
 use crate::errors::{Result, error, malformed};
 use chain_query_evm as core;
 use core::TransactionContext;
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
 #[napi]
@@ -15,10 +16,14 @@ impl NativeChain {
         core::header_json(header, hash.map_err(|_| malformed("a block hash has 32 bytes"))?).map_err(error)
     }
 
-    /// The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them: a JSON array, if blocks have them.
+    /// A block as `eth_getBlockByHash` has it, but for its transactions; with another hash than its own where it is not
+    /// sealed yet. `pieces` (RLP) are the whole block, or in order all there is of one that grows.
     #[napi(catch_unwind)]
-    pub fn withdrawals_json(&self, block: &[u8]) -> Result<Option<String>> {
-        core::withdrawals_json(self.inner.spec(), block).map_err(error)
+    pub fn block_json(&self, pieces: Vec<Uint8Array>, hash: Option<String>) -> Result<String> {
+        let hash = hash.map(|hash| hash.parse()).transpose();
+        let hash = hash.map_err(|_| malformed("a block hash has 32 bytes"))?;
+        let pieces: Vec<&[u8]> = pieces.iter().map(AsRef::as_ref).collect();
+        core::block_json(self.inner.spec(), &pieces, hash).map_err(error)
     }
 
     /// The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array.

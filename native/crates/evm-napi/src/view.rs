@@ -95,6 +95,16 @@ impl NativeView {
     }
 
     #[napi(catch_unwind)]
+    pub fn code(&self, address: String) -> Result<String> {
+        let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
+        Ok(match self.get()?.code(address) {
+            Read::Value(code) => format!("={code}"),
+            Read::Missing(missing) => format!("m{}", missing.encode()),
+            Read::Outdated => "o".into(),
+        })
+    }
+
+    #[napi(catch_unwind)]
     pub fn storage(&self, address: String, slot: String) -> Result<String> {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
         let slot = slot.parse().map_err(|_| malformed("a slot has 32 bytes"))?;

@@ -1,13 +1,15 @@
-//! Headers and transactions as nodes send them in JSON, for subscriptions.
+//! Blocks and transactions as nodes send them in JSON.
 
 use crate::base::error::{Error, malformed};
 use crate::model::header::read_header;
 use crate::model::transaction::{DEPOSIT, StackTransaction, signatures_are_canonical};
 use crate::model::verify::decode;
 use crate::rules::spec::{ChainSpec, Stack};
-use alloy_consensus::{Header, TxEnvelope};
+use alloy_consensus::{Block, BlockBody, Header, TxEnvelope};
+use alloy_eips::eip4895::Withdrawals;
 use alloy_op_hardforks::OpHardforks;
 use alloy_primitives::{Address, B256, U64, U128};
+use alloy_rlp::Encodable;
 use op_alloy_consensus::OpTxEnvelope;
 use serde::Serialize;
 
@@ -25,14 +27,44 @@ pub fn header_json(bytes: &[u8], hash: Option<B256>) -> Result<String, Error> {
     serde_json::to_string(&listed).map_err(|why| malformed("block header", why))
 }
 
-/// The withdrawals of a block (RLP) as `eth_getBlockByHash` lists them; `None` for one from before there were any.
-pub fn withdrawals_json(spec: &ChainSpec, rlp: &[u8]) -> Result<Option<String>, Error> {
-    let withdrawals = match spec.stack {
-        Stack::Ethereum => decode::<TxEnvelope>(rlp)?.body.withdrawals,
-        Stack::Op => decode::<OpTxEnvelope>(rlp)?.body.withdrawals,
+/// A block without its transactions.
+#[derive(Serialize)]
+struct ListedBlock {
+    #[serde(flatten)]
+    header: ListedHeader,
+    size: U64,
+    uncles: Vec<B256>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawals: Option<Withdrawals>,
+}
+
+/// A block as `eth_getBlockByHash` has it, but for its transactions; with another hash than its own where it is not sealed
+/// yet. `pieces` (RLP) are the whole block, or in order all there is of one that grows: the last one's header is its own.
+pub fn block_json(spec: &ChainSpec, pieces: &[&[u8]], hash: Option<B256>) -> Result<String, Error> {
+    match spec.stack {
+        Stack::Ethereum => block_shell::<TxEnvelope>(pieces, hash),
+        Stack::Op => block_shell::<OpTxEnvelope>(pieces, hash),
+    }
+}
+
+fn block_shell<T: StackTransaction>(pieces: &[&[u8]], hash: Option<B256>) -> Result<String, Error> {
+    let (last, first) = pieces.split_last().ok_or_else(|| malformed("block", "there is nothing of it"))?;
+    let mut block = decode::<T>(last)?;
+    let mut transactions = Vec::new();
+    for piece in first {
+        transactions.append(&mut decode::<T>(piece)?.body.transactions);
+    }
+    transactions.append(&mut block.body.transactions);
+    block.body.transactions = transactions;
+    let size = U64::from(block.length());
+    let Block { header, body: BlockBody { ommers, withdrawals, .. } } = block;
+    let listed = ListedBlock {
+        header: ListedHeader { hash: hash.unwrap_or_else(|| header.hash_slow()), header },
+        size,
+        uncles: ommers.iter().map(Header::hash_slow).collect(),
+        withdrawals,
     };
-    let json = withdrawals.map(|list| serde_json::to_string(&list.0)).transpose();
-    json.map_err(|why| malformed("withdrawals", why))
+    serde_json::to_string(&listed).map_err(|why| malformed("block", why))
 }
 
 /// What is known of transactions besides their bytes.

@@ -13,7 +13,7 @@ use crate::state::loaded::Loaded;
 use crate::state::overlay::{Overlay, Snapshot};
 use crate::state::senders::KnownSenders;
 use alloy_consensus::Header;
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use revm::bytecode::Bytecode;
 use std::sync::Arc;
 
@@ -255,6 +255,19 @@ impl View {
     /// Reads one slot.
     pub fn slot(&self, address: Address, slot: B256) -> Read<U256> {
         self.read(Key::Slot(address, slot), || self.find_slot(address, slot))
+    }
+
+    /// Reads the code of an account, which is empty where it has none.
+    pub fn code(&self, address: Address) -> Read<Bytes> {
+        let account = match self.account(address) {
+            Read::Value(account) => account,
+            Read::Missing(missing) => return Read::Missing(missing),
+            Read::Outdated => return Read::Outdated,
+        };
+        let Some(hash) = account.map(|account| account.code_hash).filter(|hash| *hash != KECCAK256_EMPTY) else {
+            return Read::Value(Bytes::new());
+        };
+        self.read(Key::Code(hash), || self.find_code(&hash).map(|code| code.original_bytes()))
     }
 
     fn read<T>(&self, key: Key, find: impl Fn() -> Option<T>) -> Read<T> {

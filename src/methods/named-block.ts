@@ -1,0 +1,24 @@
+import { type BlockSelector, parseBlockBound } from '../primitives/block-selector.ts';
+import { parseHash } from '../primitives/parse.ts';
+import type { ParamDoc } from './method.ts';
+import { boundSchema, hashSchema } from './schemas.ts';
+
+/** How the first parameter of a method names its block: most come in two kinds. */
+export interface NamedBlock {
+  readonly param: ParamDoc;
+  read(value: unknown): BlockSelector;
+}
+
+export const BY_NUMBER: NamedBlock = {
+  param: { name: 'block', required: true, description: 'Hex number or tag.', schema: boundSchema },
+  read: (value) => parseBlockBound(value, 'invalid argument 0'),
+};
+
+export const BY_HASH: NamedBlock = {
+  param: { name: 'hash', required: true, description: 'The hash of the block.', schema: hashSchema },
+  read: (value) => ({
+    kind: 'hash',
+    hash: parseHash(value, 'invalid argument 0'),
+    requireCanonical: false,
+  }),
+};
