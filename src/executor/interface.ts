@@ -91,7 +91,7 @@ export type CallResult =
 
 /** A nonce or, with `slot`, a value of storage that is not known here. */
 export interface ForwardedRead {
-  readonly read: 'nonce' | 'slot';
+  readonly read: 'nonce' | 'balance' | 'code' | 'slot';
   readonly address: Hex;
   readonly slot?: Hex;
 }

@@ -15,22 +15,36 @@ export function forwardUnknown(
   return context.forward(request, ref.hash, context);
 }
 
-/**
- * A piece of state: from the copy, but for what blocks whose rules are not known here write outside of their transactions, which
- * no state diff has.
- */
+/** A piece of state at the block that a selector names, as JSON. */
 export function readState(
   selector: BlockSelector,
   read: ForwardedRead,
   context: MethodContext,
   own: (view: StateView) => Awaitable<Hex>,
 ): Awaitable<RawJson> {
+  return andThen(context.snapshot.viewAt(selector), (view) =>
+    andThen(
+      readFrom(view, read, context, () => own(view)),
+      (value) => `"${value}"`,
+    ),
+  );
+}
+
+/**
+ * A piece of state: from the copy, but for what blocks whose rules are not known here write outside of their transactions, which
+ * no state diff has. Any balance may be among that.
+ */
+export function readFrom(
+  view: StateView,
+  read: ForwardedRead,
+  context: MethodContext,
+  own: () => Awaitable<Hex>,
+): Awaitable<Hex> {
   const { snapshot } = context;
-  return andThen(snapshot.viewAt(selector), (view) => {
-    if (!snapshot.isUnknown(view.ref, read.address)) return andThen(own(view), (value) => `"${value}"`);
-    return forwardUnknown(read, view, context).then((result) => {
-      if (result.kind !== 'success') throw new MethodError({ code: 'UNKNOWN_RULES', block: view.ref.number });
-      return `"${String(result.output)}"`;
-    });
+  const isKnown = !snapshot.isUnknown(view.ref, read.read === 'balance' ? undefined : read.address);
+  if (isKnown) return own();
+  return forwardUnknown(read, view, context).then((result) => {
+    if (result.kind !== 'success') throw new MethodError({ code: 'UNKNOWN_RULES', block: view.ref.number });
+    return String(result.output) as Hex;
   });
 }

@@ -4,7 +4,7 @@ import { OverloadedError, StateUnavailableError } from '../../primitives/errors.
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { toQuantity } from '../../primitives/parse.ts';
 import { SourceError } from '../../source/errors.ts';
-import type { CallAnswer, ChainSource } from '../../source/interface.ts';
+import type { AccountState, CallAnswer, ChainSource } from '../../source/interface.ts';
 
 /** Has upstreams run calls that cannot be run here, and read what is not known, at the hash of the block that is asked for. */
 export function forwarderTo(source: Pick<ChainSource, 'call' | 'state'>): ForwardCall {
@@ -25,7 +25,7 @@ export function forwarderTo(source: Pick<ChainSource, 'call' | 'state'>): Forwar
 
 async function readFrom(
   source: Pick<ChainSource, 'state'>,
-  { address, slot }: ForwardedRead,
+  { read: what, address, slot }: ForwardedRead,
   blockHash: Hex,
   signal: AbortSignal,
 ): Promise<CallResult> {
@@ -36,8 +36,13 @@ async function readFrom(
       : { kind: 'slot', address: of, slot: fromHex(slot) };
   const [read] = await source.state([key], blockHash, { signal, forRequest: true });
   if (read?.kind === 'slot') return { kind: 'success', output: toHex(read.value) };
-  if (read?.kind === 'account') return { kind: 'success', output: toQuantity(read.account.nonce) };
+  if (read?.kind === 'account') return { kind: 'success', output: partOf(read.account, what) };
   throw new StateUnavailableError('no upstream knows it');
+}
+
+function partOf({ nonce, balance, code }: AccountState, what: ForwardedRead['read']): Hex {
+  if (what === 'code') return toHex(code);
+  return toQuantity(what === 'balance' ? balance : nonce);
 }
 
 /** The parameters of eth_call around the block. */

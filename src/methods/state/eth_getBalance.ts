@@ -1,6 +1,7 @@
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { parseAddress } from '../../primitives/parse.ts';
+import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { addressParam, blockParam, quantitySchema } from '../schemas.ts';
 
@@ -13,8 +14,8 @@ export const ethGetBalance: Method = {
   handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return andThen(context.snapshot.viewAt(selector), (view) =>
-      andThen(view.account(address, context), ({ balance }) => `"${balance}"`),
+    return readState(selector, { read: 'balance', address }, context, (view) =>
+      andThen(view.account(address, context), ({ balance }) => balance),
     );
   },
 };

@@ -1,6 +1,6 @@
-import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { parseAddress } from '../../primitives/parse.ts';
+import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { addressParam, blockParam, bytesSchema } from '../schemas.ts';
 
@@ -17,8 +17,6 @@ export const ethGetCode: Method = {
   handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return andThen(context.snapshot.viewAt(selector), (view) =>
-      andThen(view.code(address, context), (code) => `"${code}"`),
-    );
+    return readState(selector, { read: 'code', address }, context, (view) => view.code(address, context));
   },
 };

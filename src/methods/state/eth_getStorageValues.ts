@@ -1,8 +1,8 @@
-import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseArray, parseHash, parseObject } from '../../primitives/parse.ts';
+import { readFrom } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { blockParam, hashSchema } from '../schemas.ts';
 
@@ -31,9 +31,11 @@ export const ethGetStorageValues: Method = {
     const view = await context.snapshot.viewAt(selector);
     const values = asked.map(async ([address, slots]) => {
       const all = slots.map((slot) =>
-        andThen(view.storageAt(address, slot, context), (value) => `"${value}"`),
+        readFrom(view, { read: 'slot', address, slot }, context, () =>
+          view.storageAt(address, slot, context),
+        ),
       );
-      return `"${address}":[${(await Promise.all(all)).join()}]`;
+      return `"${address}":[${(await Promise.all(all)).map((value) => `"${value}"`).join()}]`;
     });
     return `{${(await Promise.all(values)).join()}}`;
   },
