@@ -4,7 +4,7 @@ import type { Executor, StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import { BlockTime } from '../store/block-time.ts';
-import type { BlockReceipts, LogMatch, LogQuery, Store } from '../store/interface.ts';
+import type { BlockReceipts, LogMatch, LogQuery, Store, TransactionPlace } from '../store/interface.ts';
 import type { BlockJson, SealedBlock } from './block-json.ts';
 import { HeadError } from './errors.ts';
 import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
@@ -19,7 +19,16 @@ export interface ChainReaderOptions {
 /** What serving needs of a store: it never writes. */
 export type ReadableStore = Pick<
   Store,
-  'marks' | 'canonicalHash' | 'numberOf' | 'header' | 'block' | 'receipts' | 'blockLogs' | 'findLogs'
+  | 'marks'
+  | 'canonicalHash'
+  | 'numberOf'
+  | 'header'
+  | 'block'
+  | 'receipts'
+  | 'blockLogs'
+  | 'findLogs'
+  | 'transaction'
+  | 'transactionsFrom'
 >;
 
 export interface ChainReaderModules {
@@ -112,6 +121,24 @@ export class ChainReader {
         ...{ hash: ref.hash, block, receipts, timestampMs },
       })),
     );
+  }
+
+  /** The JSON of one receipt; undefined where the block has none of that number. */
+  receipt(ref: BlockRef, index: number): Awaitable<string | undefined> {
+    return andThen(this.receiptsOf(ref), (receipts) => {
+      const block = this.rendered.get(ref.hash) ?? new RenderedBlock(receipts.logs);
+      return block.receipt(receipts, index);
+    });
+  }
+
+  /** Where a transaction is, as far as it is indexed. */
+  transaction(hash: Hex): Awaitable<TransactionPlace | undefined> {
+    return this.#store.transaction(hash);
+  }
+
+  /** The lowest block whose transactions are found by hash. */
+  transactionsFrom(): Awaitable<number | undefined> {
+    return this.#store.transactionsFrom();
   }
 
   #logsJson(block: RenderedBlock, query: LogQuery, checkpoint?: Checkpoint): Awaitable<Buffer> {

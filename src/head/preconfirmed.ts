@@ -111,6 +111,19 @@ export class PreconfirmedBlock implements BlockLogs {
     return this.rendered.receipts ?? this.rendered.renderReceipts({ receipts: this.#receipts, logs: this });
   }
 
+  /** The JSON of one of its receipts; undefined where there is none of that number. */
+  receiptJson(index: number): string | undefined {
+    return this.rendered.receipt({ receipts: this.#receipts, logs: this }, index);
+  }
+
+  /** The index of the transaction with this hash; undefined where it has none. */
+  indexOf(hash: Uint8Array): number | undefined {
+    const index = this.#receipts.findIndex(
+      ({ transactionHash }) => Buffer.compare(transactionHash, hash) === 0,
+    );
+    return index < 0 ? undefined : index;
+  }
+
   /** Indexes of the logs that answer `query`, ascending. */
   matching(query: LogQuery, checkpoint?: Checkpoint): Awaitable<readonly number[]> {
     const matches = createMatcher(query);

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Receipt } from '../chain/receipt.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { type Awaitable, type Hex, toHex } from '../primitives/hex.ts';
 import { Pace } from '../primitives/pace.ts';
@@ -117,6 +118,20 @@ export class RenderedBlock {
     return this.#receipts?.json;
   }
 
+  /** The JSON of one receipt; undefined where there is none of that number. */
+  receipt({ receipts }: BlockReceipts, index: number): string | undefined {
+    const receipt = receipts[index];
+    if (receipt === undefined) return undefined;
+    const first = receipts.slice(0, index).reduce((sum, { logCount }) => sum + logCount, 0);
+    return this.#receiptText(receipt, index, first);
+  }
+
+  #receiptText(receipt: Receipt, index: number, firstLog: number): string {
+    const logs: string[] = [];
+    for (let at = firstLog; at < firstLog + receipt.logCount; at++) logs.push(this.log(at));
+    return renderReceipt(this.logs, index, receipt, `[${logs.join(',')}]`);
+  }
+
   /** Renders the JSON array of receipts. */
   renderReceipts(block: BlockReceipts): Awaitable<Buffer> {
     const known = this.#before?.logs ?? 0;
@@ -132,9 +147,7 @@ export class RenderedBlock {
     const texts = receipts.slice(before.count).map((receipt, at) => {
       const first = next;
       next += receipt.logCount;
-      const logs: string[] = [];
-      for (let index = first; index < next; index++) logs.push(this.log(index));
-      return renderReceipt(this.logs, before.count + at, receipt, `[${logs.join(',')}]`);
+      return this.#receiptText(receipt, before.count + at, first);
     });
     const comma = before.count > 0 && texts.length > 0 ? ',' : '';
     const added = Buffer.from(`${comma}${texts.join(',')}]`, 'latin1');

@@ -3,7 +3,7 @@ import { SYSTEM_CONTRACTS } from '../chain/system-contracts.ts';
 import type { StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { type BlockSelector, formatSelector } from '../primitives/block-selector.ts';
-import { type Awaitable, type Hex, ZERO_HASH } from '../primitives/hex.ts';
+import { type Awaitable, fromHex, type Hex, ZERO_HASH } from '../primitives/hex.ts';
 import { toQuantity } from '../primitives/parse.ts';
 import { StoreError } from '../store/error.ts';
 import type { LogQuery, Marks } from '../store/interface.ts';
@@ -33,6 +33,12 @@ export interface SnapshotOptions {
 interface BlockForms<T> {
   preconfirmed(block: PreconfirmedBlock): Awaitable<T | undefined>;
   confirmed(ref: BlockRef): Awaitable<T | undefined>;
+}
+
+/** The same from one of its transactions. */
+interface TransactionForms<T> {
+  preconfirmed(block: PreconfirmedBlock, index: number): Awaitable<T | undefined>;
+  confirmed(ref: BlockRef, index: number): Awaitable<T | undefined>;
 }
 
 /** How many resolved block numbers one snapshot remembers. */
@@ -172,6 +178,51 @@ export class Snapshot {
     return this.#either(selector, {
       preconfirmed: (block) => json.ofPreconfirmed(block, index),
       confirmed: (ref) => andThen(this.#reader.sealed(ref), (block) => json.transaction(block, index)),
+    });
+  }
+
+  /** The JSON of a transaction, or undefined where there is none with this hash. */
+  transactionJson(hash: Hex): Awaitable<string | undefined> {
+    const { json } = this.#reader;
+    return this.#place(hash, {
+      preconfirmed: (block, index) => json.ofPreconfirmed(block, index),
+      confirmed: (ref, index) => andThen(this.#reader.sealed(ref), (block) => json.transaction(block, index)),
+    });
+  }
+
+  /** The JSON of a transaction's receipt, or undefined where there is none with this hash. */
+  receiptJson(hash: Hex): Awaitable<string | undefined> {
+    return this.#place(hash, {
+      preconfirmed: (block, index) => block.receiptJson(index),
+      confirmed: (ref, index) => this.#reader.receipt(ref, index),
+    });
+  }
+
+  #place<T>(hash: Hex, give: TransactionForms<T>): Awaitable<T | undefined> {
+    const bytes = fromHex(hash);
+    for (const block of this.pending?.blocks ?? []) {
+      const index = block.indexOf(bytes);
+      if (index !== undefined) return give.preconfirmed(block, index);
+    }
+    return andThen(this.#reader.transaction(hash), (place) => {
+      if (place === undefined) return this.#notIndexed();
+      // Of a head that this snapshot does not have yet.
+      if (place.number > this.head.number) return undefined;
+      return andThen(this.#blockAtNumber(place.number), (ref) => {
+        if (ref?.hash !== place.hash) throw new HeadError({ code: 'REORGANISED' });
+        return give.confirmed(ref, place.index);
+      });
+    });
+  }
+
+  /** Nobody can say that there is no such transaction while some blocks are not indexed. */
+  #notIndexed(): Awaitable<undefined> {
+    return andThen(this.#reader.transactionsFrom(), (from) => {
+      const above = from ?? 0;
+      if (above > this.#marks.lowest.number) {
+        throw new HeadError({ code: 'NOT_INDEXED', above: toQuantity(above) });
+      }
+      return this.#whileCanonical(() => undefined);
     });
   }
 

@@ -24,6 +24,8 @@ import {
   ethGetTransactionByBlockHashAndIndex,
   ethGetTransactionByBlockNumberAndIndex,
 } from './transactions/eth_getTransactionByBlockAndIndex.ts';
+import { ethGetTransactionByHash } from './transactions/eth_getTransactionByHash.ts';
+import { ethGetTransactionReceipt } from './transactions/eth_getTransactionReceipt.ts';
 
 const METHODS: readonly Method[] = [
   ethGetLogs,
@@ -42,6 +44,8 @@ const METHODS: readonly Method[] = [
   ethGetBlockTransactionCountByHash,
   ethGetTransactionByBlockNumberAndIndex,
   ethGetTransactionByBlockHashAndIndex,
+  ethGetTransactionByHash,
+  ethGetTransactionReceipt,
   ethChainId,
   ethBlockNumber,
   netVersion,

@@ -35,6 +35,13 @@ export const addressParam: ParamDoc = {
   schema: addressSchema,
 };
 
+export const transactionHashParam: ParamDoc = {
+  name: 'hash',
+  required: true,
+  description: 'The hash of the transaction.',
+  schema: hashSchema,
+};
+
 export const logSchema: JsonSchema = {
   type: 'object',
   required: [
@@ -86,6 +93,20 @@ export const transactionSchema: JsonSchema = {
     transactionIndex: quantitySchema,
     from: addressSchema,
     type: quantitySchema,
+  },
+};
+
+export const receiptSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    transactionHash: hashSchema,
+    blockNumber: quantitySchema,
+    status: quantitySchema,
+    gasUsed: quantitySchema,
+    type: quantitySchema,
+    from: addressSchema,
+    logsBloom: bytesSchema,
+    logs: { type: 'array', items: logSchema },
   },
 };
 

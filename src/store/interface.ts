@@ -71,6 +71,11 @@ export interface BlockReceipts {
   readonly logs: BlockLogs;
 }
 
+/** A transaction by its block, which is canonical, and its index in it. */
+export interface TransactionPlace extends BlockRef {
+  readonly index: number;
+}
+
 /** What may be asked of a store. */
 export interface StoreReader {
   /** Free-form text kept with the chain, such as its genesis config. */
@@ -85,6 +90,13 @@ export interface StoreReader {
   block(ref: BlockRef): Awaitable<Uint8Array | undefined>;
   receipts(ref: BlockRef): Awaitable<BlockReceipts | undefined>;
   blockLogs(ref: BlockRef): Awaitable<BlockLogs | undefined>;
+  /** Where the transaction with this hash is in the canonical chain, as far as its blocks are indexed. */
+  transaction(hash: Hex): Awaitable<TransactionPlace | undefined>;
+  /**
+   * The lowest block whose transactions are found by hash: the lowest held, or a higher one while a store that had no index
+   * is being indexed; undefined if empty.
+   */
+  transactionsFrom(): Awaitable<number | undefined>;
   /** The lowest block that the chain can be taken back to, as far as what is kept for it goes; undefined if empty. */
   undoFloor(): Awaitable<number | undefined>;
   /** Encoded diff of a block above that one. */
@@ -148,6 +160,11 @@ export interface StoreChanges {
    * are left: call again. Answers at and above the anchor stay the same. Refuses what is within the undo window.
    */
   prune(below: number, limit: number): Promise<boolean>;
+  /**
+   * Has about `limit` transactions found by hash that were written before there was an index, the newest first. Returns
+   * whether some are left: call again.
+   */
+  indexTransactions(limit: number): Promise<boolean>;
   /**
    * Moves `safe` and `finalized` up: each must be a canonical block, and none goes back, which is a `conflict`. What is
    * final is safe, so `finalized` takes `safe` along.

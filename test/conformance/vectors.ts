@@ -22,6 +22,8 @@ export const coveredMethods = [
   'eth_getBlockTransactionCountByNumber',
   'eth_getTransactionByBlockHashAndIndex',
   'eth_getTransactionByBlockNumberAndIndex',
+  'eth_getTransactionByHash',
+  'eth_getTransactionReceipt',
 ] as const;
 
 /** One request of an official `.io` file with the response that its authors expect. */

@@ -1,14 +1,7 @@
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import type { Method } from '../method.ts';
-import {
-  addressSchema,
-  bytesSchema,
-  hashSchema,
-  logSchema,
-  quantitySchema,
-  selectorSchema,
-} from '../schemas.ts';
+import { receiptSchema, selectorSchema } from '../schemas.ts';
 
 export const ethGetBlockReceipts: Method = {
   name: 'eth_getBlockReceipts',
@@ -30,19 +23,7 @@ export const ethGetBlockReceipts: Method = {
         { type: 'null' },
         {
           type: 'array',
-          items: {
-            type: 'object',
-            properties: {
-              transactionHash: hashSchema,
-              blockNumber: quantitySchema,
-              status: quantitySchema,
-              gasUsed: quantitySchema,
-              type: quantitySchema,
-              from: addressSchema,
-              logsBloom: bytesSchema,
-              logs: { type: 'array', items: logSchema },
-            },
-          },
+          items: receiptSchema,
         },
       ],
     },

@@ -106,6 +106,11 @@ function describe(type: ErrorType): RpcError {
         code: -32002,
         message: `state of block ${type.block} is not available: the lowest block with state is ${type.lowest}`,
       };
+    case 'NOT_INDEXED':
+      return {
+        code: -32002,
+        message: `resource unavailable: transactions of blocks below ${type.above} are being indexed`,
+      };
     case 'REORGANISED':
       return { code: -32002, message: 'resource unavailable: the chain was reorganised during the request' };
     case 'STATE_UNAVAILABLE':

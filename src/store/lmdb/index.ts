@@ -57,6 +57,10 @@ export class LmdbStore extends LmdbReader implements Store {
     return this.#changes.prune(below, limit);
   }
 
+  indexTransactions(limit: number): Promise<boolean> {
+    return this.#changes.indexTransactions(limit);
+  }
+
   mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
     return this.#changes.mark(marks);
   }

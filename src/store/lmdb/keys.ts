@@ -56,6 +56,27 @@ export function postingKey(prefix: Uint8Array, number: number): Buffer {
   return key;
 }
 
+/** Bytes of a transaction's hash in a key: what few of them share is told apart by looking at them. */
+export const transactionHashBytes = 8;
+
+/** The beginning of a transaction's hash, and its place: block and index. */
+export function transactionKey(hash: Uint8Array, number: number, index: number): Buffer {
+  const key = Buffer.allocUnsafe(transactionHashBytes + numberBytes + 3);
+  key.set(hash.subarray(0, transactionHashBytes));
+  key.writeUIntBE(number, transactionHashBytes, numberBytes);
+  key.writeUIntBE(index, transactionHashBytes + numberBytes, 3);
+  return key;
+}
+
+/** The place that a transaction's key has. */
+export function transactionPlace(key: Uint8Array): { readonly number: number; readonly index: number } {
+  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length);
+  return {
+    number: bytes.readUIntBE(transactionHashBytes, numberBytes),
+    index: bytes.readUIntBE(transactionHashBytes + numberBytes, 3),
+  };
+}
+
 /** The number at the end of a key. */
 export function trailingNumber(key: Uint8Array): number {
   return readNumber(key, key.length - numberBytes);

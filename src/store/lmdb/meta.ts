@@ -18,6 +18,7 @@ const sweepKey = ownKey('sweep');
 const partialKey = ownKey('partial');
 const parentKey = ownKey('parent');
 const schemaKey = ownKey('schema');
+const indexedKey = ownKey('transactions');
 
 /** The form of all rows. Stores of another form are refused, never misread: raise it with any change of a codec. */
 const schema = 2;
@@ -76,6 +77,19 @@ export function readPartial(tables: Tables): boolean {
 export function writeStart(tables: Tables, first: number, partial: boolean): void {
   if (partial) tables.meta.putSync(partialKey, new Uint8Array(1));
   writeSweep(tables, { target: first, stage: 'done' });
+  writeIndexedFrom(tables, first);
+}
+
+/** The lowest block whose transactions are found by hash; undefined in a store from before there was such an index. */
+export function readIndexedFrom(tables: Tables): number | undefined {
+  const bytes = tables.meta.getBinary(indexedKey);
+  return bytes === undefined ? undefined : new ByteReader(bytes).varint();
+}
+
+export function writeIndexedFrom(tables: Tables, number: number): void {
+  const out = new ByteWriter(8);
+  out.varint(number);
+  tables.meta.putSync(indexedKey, out.finish());
 }
 
 /** The hash of the parent of the lowest block: what the next block below must have. */
@@ -90,7 +104,8 @@ export function writeParent(tables: Tables, hash: Hex): void {
 
 /** Forgets all that belongs to the chain; the seed, the schema and texts stay. */
 export function clearChainMeta(tables: Tables): void {
-  for (const key of [marksKey, parentKey, mergeKey, sweepKey, partialKey]) tables.meta.removeSync(key);
+  for (const key of [marksKey, parentKey, mergeKey, sweepKey, partialKey, indexedKey])
+    tables.meta.removeSync(key);
 }
 
 /** How far the merge of recent rows into postings has come: rows below `bound`, up to the key `next`. */

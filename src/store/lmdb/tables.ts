@@ -10,6 +10,7 @@ const tableNames = [
   'headers',
   'blocks',
   'receipts',
+  'transactions',
   'logs',
   'recent',
   'postings',
@@ -32,6 +33,7 @@ const tableNames = [
  * | canonical | number → hash |
  * | numbers | hash → number |
  * | headers, blocks, receipts | number ‖ hash → header RLP, block RLP, `receipt-codec` |
+ * | transactions | hash8 ‖ number ‖ index → nothing |
  * | logs | number ‖ chunk → `log-codec` |
  * | recent | position ‖ hash8 ‖ block → log indexes |
  * | postings | position ‖ hash8 ‖ bucket → (block, log indexes) of a whole bucket |

@@ -13,6 +13,7 @@ import type {
   Pin,
   StateEntry,
   Store,
+  TransactionPlace,
 } from '../interface.ts';
 
 export interface MemoryStoreOptions {
@@ -174,6 +175,22 @@ class MemoryStore implements Store {
   blockLogs(ref: BlockRef): BlockLogs | undefined {
     const outcome = this.#find(ref);
     return outcome && logsOf(outcome);
+  }
+
+  transaction(hash: Hex): TransactionPlace | undefined {
+    for (const outcome of this.#held()) {
+      const index = outcome.receipts.findIndex(({ transactionHash }) => toHex(transactionHash) === hash);
+      if (index >= 0) return { ...refOf(outcome), index };
+    }
+    return undefined;
+  }
+
+  transactionsFrom(): number | undefined {
+    return this.marks()?.lowest.number;
+  }
+
+  async indexTransactions(): Promise<boolean> {
+    return false;
   }
 
   undoFloor(): number | undefined {

@@ -14,7 +14,14 @@ import type { ReadableStore } from '../../../src/head/chain-reader.ts';
 import { Head, type HeadOptions } from '../../../src/head/head.ts';
 import { StateUnavailableError } from '../../../src/primitives/errors.ts';
 import { type Awaitable, type Hex, toHex } from '../../../src/primitives/hex.ts';
-import type { BlockLogs, BlockReceipts, LogMatch, LogQuery, Marks } from '../../../src/store/interface.ts';
+import type {
+  BlockLogs,
+  BlockReceipts,
+  LogMatch,
+  LogQuery,
+  Marks,
+  TransactionPlace,
+} from '../../../src/store/interface.ts';
 import { createMatcher } from '../../../src/store/match.ts';
 
 /** For tests only: a chain whose content is plain to see, with a state that answers from a function. */
@@ -83,6 +90,18 @@ export class FakeChain implements ReadableStore {
 
   block(ref: BlockRef): Uint8Array | undefined {
     return this.header(ref);
+  }
+
+  transaction(hash: Hex): TransactionPlace | undefined {
+    for (const { receipts, logs } of this.blocks) {
+      const index = receipts.findIndex(({ transactionHash }) => toHex(transactionHash) === hash);
+      if (index >= 0) return { number: logs.number, hash: logs.hash, index };
+    }
+    return undefined;
+  }
+
+  transactionsFrom(): number {
+    return 0;
   }
 
   receipts(ref: BlockRef): BlockReceipts | undefined {

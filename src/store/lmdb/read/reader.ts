@@ -12,13 +12,15 @@ import type {
   Marks,
   StateEntry,
   StoreReader,
+  TransactionPlace,
 } from '../../interface.ts';
 import { blockKey, numberKey, trailingNumber } from '../keys.ts';
 import { searchLogs } from '../logs/find-logs.ts';
 import { readLogs } from '../logs/read-logs.ts';
-import { readLowest, readMarks, readPartial, readText, readUndoFloor } from '../meta.ts';
+import { readIndexedFrom, readLowest, readMarks, readPartial, readText, readUndoFloor } from '../meta.ts';
 import type { StoreParts } from '../parts.ts';
 import { type Tables, tableBytes, usedBytes } from '../tables.ts';
+import { findTransaction } from '../transaction-index.ts';
 import type { PostingPrefix } from '../value-hash.ts';
 import { readState, scanEntries } from './state.ts';
 
@@ -76,6 +78,16 @@ export class LmdbReader implements StoreReader {
     const tables = this.#rowsOf(ref);
     const logs = tables && readLogs(tables, ref.number);
     return logs?.hash === ref.hash ? logs : undefined;
+  }
+
+  transaction(hash: Hex): TransactionPlace | undefined {
+    return findTransaction(this.#snapshot(), hash);
+  }
+
+  transactionsFrom(): number | undefined {
+    const tables = this.#snapshot();
+    const marks = readMarks(tables);
+    return marks && Math.max(marks.lowest.number, readIndexedFrom(tables) ?? marks.head.number + 1);
   }
 
   undoFloor(): number | undefined {

@@ -4,7 +4,15 @@ import type { AppendOptions, Marks } from '../../interface.ts';
 import { numberKey, slotSubject, versionKey } from '../keys.ts';
 import { bucketBlocks } from '../logs/posting-codec.ts';
 import { BucketWriter, deleteRecent, mergeRecent, writeRecent } from '../logs/write-postings.ts';
-import { clearChainMeta, readMarks, writeMarks, writeParent, writeStart } from '../meta.ts';
+import {
+  clearChainMeta,
+  readIndexedFrom,
+  readMarks,
+  writeIndexedFrom,
+  writeMarks,
+  writeParent,
+  writeStart,
+} from '../meta.ts';
 import { clearTables, putLast, type Tables } from '../tables.ts';
 import { checkLinks, deleteBlock, hashAt, type WriteContext, writeBlock } from './block-rows.ts';
 import { writePins } from './pins.ts';
@@ -52,6 +60,8 @@ function writeOutcomes(
   const first = outcomes[0];
   const last = outcomes.at(-1);
   if (first === undefined || last === undefined) return before;
+  // From before there was an index of transactions: it begins here, and is brought down to the lowest block later.
+  if (readIndexedFrom(tables) === undefined) writeIndexedFrom(tables, first.number);
   if (before === undefined) {
     writeStart(tables, first.number, partial);
     writeParent(tables, first.parentHash);
@@ -113,6 +123,7 @@ export function revertBlocks(context: WriteContext, number: number): void {
     );
   }
   for (let at = before.head.number; at > number; at--) revertBlock(context, at);
+  if ((readIndexedFrom(tables) ?? 0) > number + 1) writeIndexedFrom(tables, number + 1);
   const head = { number, hash: hashAt(tables, number) };
   const safe = (before.safe?.number ?? number) > number ? head : before.safe;
   const { byDiffs, ...others } = before;

@@ -8,6 +8,7 @@ import { blockKey, logChunkKey, numberKey } from '../keys.ts';
 import { maxLogsPerBlock } from '../logs/posting-codec.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { Put, Tables } from '../tables.ts';
+import { forgetTransactions, indexTransactions } from '../transaction-index.ts';
 import type { PostingPrefix } from '../value-hash.ts';
 
 /** What every change needs; it runs inside the one write transaction that makes it visible. */
@@ -47,6 +48,7 @@ export function writeBlock(tables: Tables, outcome: Outcome, put: Put): void {
   put(tables.headers, key, outcome.header);
   put(tables.blocks, key, outcome.block);
   put(tables.receipts, key, encodeReceipts(outcome.receipts));
+  indexTransactions(tables, number, outcome.receipts);
   const { timestamp, timestampMs } = outcome;
   const chunks = encodeLogChunks({ hash: hashBytes, timestamp, timestampMs }, outcome.logs, (index) => {
     const receipt = outcome.receipts[index];
@@ -71,10 +73,11 @@ export function deleteBlock(
   for (let chunk = 0; chunk < chunks; chunk++) tables.logs.removeSync(logChunkKey(number, chunk));
   const hash = hashAt(tables, number);
   const key = blockKey(number, hash);
+  const transactions = forgetTransactions(tables, number, hash);
   for (const table of [tables.headers, tables.blocks, tables.receipts]) table.removeSync(key);
   tables.numbers.removeSync(fromHex(hash));
   tables.canonical.removeSync(numberKey(number));
-  return { logs, rows: 5 + chunks };
+  return { logs, rows: 5 + chunks + transactions };
 }
 
 /** The hash of a block that must be there. */

@@ -4,6 +4,7 @@ import type { AppendOptions, Marks, Pin, StoreChanges } from '../../interface.ts
 import { writeText } from '../meta.ts';
 import type { StoreParts } from '../parts.ts';
 import { usedBytes } from '../tables.ts';
+import { indexOlder } from '../transaction-index.ts';
 import { appendBlocks, moveMarks, revertBlocks } from './append.ts';
 import type { WriteContext } from './block-rows.ts';
 import { asStoreError, endHalfLine, expectRoom } from './disk-trouble.ts';
@@ -54,6 +55,10 @@ export class LmdbChanges implements StoreChanges {
 
   async prune(below: number, limit: number): Promise<boolean> {
     return this.#write((context) => pruneHistory(context, below, limit));
+  }
+
+  async indexTransactions(limit: number): Promise<boolean> {
+    return this.#write(({ tables }) => indexOlder(tables, limit));
   }
 
   async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {

@@ -2,7 +2,14 @@ import type { Outcome } from '../../../chain/outcome.ts';
 import { StoreError } from '../../error.ts';
 import { bucketBlocks } from '../logs/posting-codec.ts';
 import { BucketWriter } from '../logs/write-postings.ts';
-import { readMarks, readParent, writeMarks, writeParent } from '../meta.ts';
+import {
+  readIndexedFrom,
+  readMarks,
+  readParent,
+  writeIndexedFrom,
+  writeMarks,
+  writeParent,
+} from '../meta.ts';
 import { putAnywhere } from '../tables.ts';
 import { checkLinks, type WriteContext, writeBlock } from './block-rows.ts';
 
@@ -34,6 +41,9 @@ export function prependBlocks(context: WriteContext, outcomes: readonly Outcome[
     buckets.add(outcome.number, outcome.logs);
   }
   buckets.flush();
+  // What lies between is brought in later, and these again.
+  if ((readIndexedFrom(tables) ?? Number.POSITIVE_INFINITY) <= lowest.number)
+    writeIndexedFrom(tables, first.number);
   writeParent(tables, first.parentHash);
   writeMarks(tables, { ...before, lowest: { number: first.number, hash: first.hash } });
 }

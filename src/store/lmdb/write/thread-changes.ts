@@ -34,6 +34,10 @@ export class ThreadChanges implements StoreChanges {
     return (await this.#writer.change('prune', [below, limit])) as boolean;
   }
 
+  async indexTransactions(limit: number): Promise<boolean> {
+    return (await this.#writer.change('indexTransactions', [limit])) as boolean;
+  }
+
   async mark(marks: Partial<Pick<Marks, 'safe' | 'finalized'>>): Promise<void> {
     await this.#writer.change('mark', [marks]);
   }

@@ -11,6 +11,7 @@ export const CHANGES = [
   'pin',
   'revertTo',
   'prune',
+  'indexTransactions',
   'mark',
 ] as const satisfies readonly (keyof Store)[];
 export type Change = (typeof CHANGES)[number];

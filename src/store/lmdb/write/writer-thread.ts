@@ -46,6 +46,8 @@ async function carryOut(store: LmdbStore, order: WriterOrder): Promise<unknown> 
       return store.revertTo(...order.args);
     case 'prune':
       return store.prune(...order.args);
+    case 'indexTransactions':
+      return store.indexTransactions(...order.args);
     case 'mark':
       return store.mark(...order.args);
     case 'close':

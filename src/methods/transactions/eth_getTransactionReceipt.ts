@@ -1,0 +1,20 @@
+import { andThen } from '../../primitives/awaitable.ts';
+import { parseHash } from '../../primitives/parse.ts';
+import type { Method } from '../method.ts';
+import { receiptSchema, transactionHashParam } from '../schemas.ts';
+
+export const ethGetTransactionReceipt: Method = {
+  name: 'eth_getTransactionReceipt',
+  summary: 'The receipt of a transaction, pre-confirmed or confirmed, with its logs.',
+  rules: ['B6', 'B12'],
+  params: [transactionHashParam],
+  result: {
+    name: 'receipt',
+    description: 'Null where there is none with this hash.',
+    schema: { oneOf: [{ type: 'null' }, receiptSchema] },
+  },
+  handle(params, { snapshot }) {
+    const hash = parseHash(params[0], 'invalid argument 0');
+    return andThen(snapshot.receiptJson(hash), (json) => json ?? 'null');
+  },
+};
