@@ -31,6 +31,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { measureMemory } from '../telemetry/memory.ts';
 import { createMetricsRegistry } from '../telemetry/metrics.ts';
 import { type AdminSubject, startAdmin } from './admin.ts';
+import { indexOlderTransactions } from './index-transactions.ts';
 
 const COLLECT_CHECK_MS = 1_000;
 const TRIM_CHECK_MS = 5_000;
@@ -149,6 +150,12 @@ export async function startNode(
     const subject: AdminSubject = { copy, registry, threads, pulse, writing, isDraining: () => isDraining };
     admin = await startAdmin(options, subject);
     copy.start();
+    const indexing = new AbortController();
+    const indexed = indexOlderTransactions(store, logger, indexing.signal).catch(onFailure);
+    cleanups.push(() => {
+      indexing.abort();
+      return indexed;
+    });
     failure.signal.throwIfAborted();
     failure.signal.addEventListener('abort', () => {
       logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');

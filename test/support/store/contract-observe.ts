@@ -38,12 +38,14 @@ export async function describeChain(store: Store): Promise<unknown> {
     const ref = { number, hash };
     const receipts = await store.receipts(ref);
     const block = await store.block(ref);
+    const hashes = receipts?.receipts.map(({ transactionHash }) => toHex(transactionHash)) ?? [];
     blocks.push({
       number,
       hash,
       known: await store.numberOf(hash),
       block: block && toHex(block),
-      receipts: receipts?.receipts.map((receipt) => toHex(receipt.transactionHash)),
+      receipts: hashes,
+      places: await Promise.all(hashes.map((transaction) => store.transaction(transaction))),
       logs: receipts && describeLogs(receipts.logs),
       state: number < marks.anchor.number ? undefined : (await readAll(store.scanState(number))).map(plain),
     });
@@ -63,7 +65,7 @@ export async function describeChain(store: Store): Promise<unknown> {
     );
     found.push(matches.map((match) => [match.block.number, match.indexes]));
   }
-  return { marks, blocks, found };
+  return { marks, blocks, found, transactionsFrom: await store.transactionsFrom() };
 }
 
 /** Bytes as hex without prefix. */
