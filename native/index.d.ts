@@ -152,9 +152,10 @@ export declare class NativeChain {
    */
   blockJson(pieces: Uint8Array[], hash?: string | undefined): string;
   /**
-   * The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON array. `first` is the index of
-   * the first one in its block. `senders` has 20 bytes for each; without it they are recovered, which takes most of the
-   * time. `depositNonces` are those of the deposits among them, in order, as receipts say; without one it is 0.
+   * The transactions of a block or piece (RLP) as `eth_getBlockByHash` lists them: a JSON object each. `first` is the index
+   * of the first one in its block. `senders` has 20 bytes for each; without it they are recovered, which takes most of the
+   * time. `depositNonces` are those of the deposits among them, in order, as receipts say; without one it is 0. With
+   * `only`, counted from these, none but that one.
    */
   transactionsJson(
     block: Uint8Array,
@@ -162,7 +163,14 @@ export declare class NativeChain {
     blockHash: string,
     senders?: Uint8Array,
     depositNonces?: number[],
-  ): string;
+    only?: number,
+  ): string[];
+  /** A block (RLP) put together from all there is of one that grows, in order. */
+  rawBlock(pieces: Uint8Array[]): Uint8Array;
+  /** One transaction of a block or piece (RLP), in the form of EIP-2718. */
+  rawTransaction(block: Uint8Array, index: number): Uint8Array;
+  /** The receipts of a block, each as the receipts root commits to it, from their JSON and the block's header (RLP). */
+  rawReceipts(header: Uint8Array, receipts: string): Uint8Array[];
   sizes(): NativeSizes;
   /**
    * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,

@@ -347,19 +347,35 @@ export class NativeExecutor implements Executor {
   }
 
   /**
-   * The transactions of an outcome as eth_getBlockByHash lists them, a JSON array; the first is number `first` of its
-   * block.
+   * The transactions of an outcome as eth_getBlockByHash lists them; the first is number `first` of its block. With
+   * `only`, counted from these, none but that one.
    */
   transactionsJson(
     { block, receipts }: Pick<Outcome, 'block' | 'receipts'>,
     first: number,
     blockHash: Hex,
-  ): string {
+    only?: number,
+  ): readonly string[] {
     const senders = Buffer.concat(receipts.map(({ from }) => from));
     const depositNonces = receipts.flatMap(({ extras }) =>
       extras.flatMap(([name, value]) => (name === 'depositNonce' ? [Number(value)] : [])),
     );
-    return this.#chain.transactionsJson(block, first, blockHash, senders, depositNonces);
+    return this.#chain.transactionsJson(block, first, blockHash, senders, depositNonces, only);
+  }
+
+  /** A block (RLP) put together from all pieces that there are, in order. */
+  rawBlock(pieces: readonly Uint8Array[]): Uint8Array {
+    return this.#chain.rawBlock([...pieces]);
+  }
+
+  /** One transaction of a block or piece (RLP), in the form of EIP-2718. */
+  rawTransaction(block: Uint8Array, index: number): Uint8Array {
+    return this.#chain.rawTransaction(block, index);
+  }
+
+  /** The receipts of a block, each as its header (RLP) commits to it, from the JSON array of them. */
+  rawReceipts(header: Uint8Array, receipts: string): readonly Uint8Array[] {
+    return this.#chain.rawReceipts(header, receipts);
   }
 
   /** Sizes of pre-confirmed state, for metrics. */

@@ -17,20 +17,29 @@ export interface SealedBlock extends BlockContents {
   readonly timestampMs?: number | undefined;
 }
 
-/** JSON of what the store and the feed hold as bytes. */
+/** JSON, and the bytes that the chain commits to, of what the store and the feed hold as bytes. */
 export interface Render {
   /** A header; with another hash than its own where it is not sealed yet. */
   header(header: Uint8Array, hash?: Hex): string;
   /** A block but for its transactions, of the whole of it or, in order, of all pieces that there are; `hash` as above. */
   block(pieces: readonly Uint8Array[], hash?: Hex): string;
-  /** The array of the transactions of a block or piece, the first of which is number `first` of its block. */
-  transactions(contents: BlockContents, first: number, blockHash: Hex): string;
+  /**
+   * Each transaction of a block or piece, the first of which is number `first` of its block; with `only`, counted from
+   * these, none but that one.
+   */
+  transactions(contents: BlockContents, first: number, blockHash: Hex, only?: number): readonly string[];
+  /** A block put together from all pieces that there are, in order. */
+  rawBlock(pieces: readonly Uint8Array[]): Uint8Array;
+  /** A transaction of a block or piece. */
+  rawTransaction(block: Uint8Array, index: number): Uint8Array;
+  /** Each receipt of a block, from the JSON array of them. */
+  rawReceipts(header: Uint8Array, receipts: string): readonly Uint8Array[];
 }
 
 /** Whether a block lists its transactions whole or by hash. */
 export type Listing = 'whole' | 'hashes';
 
-/** Blocks, headers and transactions as JSON, sealed and pre-confirmed ones. */
+/** Blocks, headers and transactions as JSON or in bytes, sealed and pre-confirmed ones. */
 export class BlockJson {
   readonly #render: Render;
   /** JSON of each transaction of a flashblock, of which a block so far has many and gains one at a time. */
@@ -51,11 +60,10 @@ export class BlockJson {
   }
 
   preconfirmed({ flashblocks, timestampMs }: PreconfirmedBlock, listing: Listing): string {
-    const pieces = flashblocks.map(({ outcome }) => outcome.block);
     const transactions = flashblocks.flatMap((flashblock) =>
       listing === 'whole' ? this.ofFlashblock(flashblock, timestampMs) : hashes(flashblock.outcome.receipts),
     );
-    return withTransactions(this.#render.block(pieces, ZERO_HASH), timestampMs, transactions);
+    return withTransactions(this.#render.block(piecesOf(flashblocks), ZERO_HASH), timestampMs, transactions);
   }
 
   /** Each transaction of a sealed block. */
@@ -65,14 +73,15 @@ export class BlockJson {
 
   /** One transaction of a sealed block; undefined where it has none of that number. */
   transaction(block: SealedBlock, index: number): string | undefined {
-    return index < block.receipts.length ? this.transactions(block)[index] : undefined;
+    if (index >= block.receipts.length) return undefined;
+    return this.#list(block, 0, block.hash, block.timestampMs, index)[0];
   }
 
   /** The same of a pre-confirmed one. */
-  ofPreconfirmed({ flashblocks, timestampMs }: PreconfirmedBlock, index: number): string | undefined {
-    const flashblock = flashblocks.findLast(({ firstTransaction }) => firstTransaction <= index);
+  ofPreconfirmed(block: PreconfirmedBlock, index: number): string | undefined {
+    const flashblock = flashblockOf(block, index);
     if (flashblock === undefined) return undefined;
-    return this.ofFlashblock(flashblock, timestampMs)[index - flashblock.firstTransaction];
+    return this.ofFlashblock(flashblock, block.timestampMs)[index - flashblock.firstTransaction];
   }
 
   /** Each transaction of a flashblock, whose block has this time. */
@@ -85,15 +94,52 @@ export class BlockJson {
     return texts;
   }
 
+  /** The bytes of a pre-confirmed block so far. */
+  rawPreconfirmed({ flashblocks }: PreconfirmedBlock): Hex {
+    return toHex(this.#render.rawBlock(piecesOf(flashblocks)));
+  }
+
+  /** The bytes of a transaction of a block. */
+  rawTransaction(block: Uint8Array, index: number): Hex {
+    return toHex(this.#render.rawTransaction(block, index));
+  }
+
+  /** The same of a pre-confirmed one; undefined where it has none of that number. */
+  rawOfPreconfirmed(block: PreconfirmedBlock, index: number): Hex | undefined {
+    const flashblock = flashblockOf(block, index);
+    return flashblock && this.rawTransaction(flashblock.outcome.block, index - flashblock.firstTransaction);
+  }
+
+  /** The bytes of a block's receipts, of which this is the JSON array. */
+  rawReceipts(header: Uint8Array, receipts: Buffer): readonly Hex[] {
+    return this.#render.rawReceipts(header, receipts.toString('latin1')).map(toHex);
+  }
+
   #list(
     contents: BlockContents,
     first: number,
     blockHash: Hex,
     timestampMs: number | undefined,
+    only?: number,
   ): readonly string[] {
-    const all = JSON.parse(this.#render.transactions(contents, first, blockHash)) as readonly object[];
-    return all.map((one) => withTime(JSON.stringify(one), 'blockTimestampMs', timestampMs));
+    const all = this.#render.transactions(contents, first, blockHash, only);
+    return timestampMs === undefined
+      ? all
+      : all.map((json) => withTime(json, 'blockTimestampMs', timestampMs));
   }
+}
+
+function piecesOf(flashblocks: readonly PreconfirmedFlashblock[]): readonly Uint8Array[] {
+  return flashblocks.map(({ outcome }) => outcome.block);
+}
+
+/** The flashblock that has a block's transaction of this number, if any has. */
+function flashblockOf(
+  { flashblocks, transactions }: PreconfirmedBlock,
+  index: number,
+): PreconfirmedFlashblock | undefined {
+  if (index >= transactions) return undefined;
+  return flashblocks.findLast(({ firstTransaction }) => firstTransaction <= index);
 }
 
 function hashes(receipts: readonly Receipt[]): readonly string[] {

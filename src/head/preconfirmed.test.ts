@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeChain } from '../../test/support/serve/head.ts';
 import { type BlockSelector, parseBlockSelector } from '../primitives/block-selector.ts';
 import type { Hex } from '../primitives/hex.ts';
+import { receiptsOf } from './block-answers.ts';
 import type { Head } from './head.ts';
 
 const PENDING: BlockSelector = parseBlockSelector('pending', 'x');
@@ -37,7 +38,7 @@ const places = async (from: BlockSelector & { kind: 'tag' | 'number' }): Promise
   );
 
 const receipts = async (): Promise<readonly Record<string, unknown>[] | null> => {
-  const json = await head.snapshot().receiptsAt(PENDING);
+  const json = await receiptsOf(head.snapshot(), PENDING);
   return JSON.parse(json?.toString() ?? 'null') as Record<string, unknown>[] | null;
 };
 

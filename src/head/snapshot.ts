@@ -3,11 +3,10 @@ import { SYSTEM_CONTRACTS } from '../chain/system-contracts.ts';
 import type { StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { type BlockSelector, formatSelector } from '../primitives/block-selector.ts';
-import { type Awaitable, fromHex, type Hex, ZERO_HASH } from '../primitives/hex.ts';
+import { type Awaitable, fromHex, type Hex } from '../primitives/hex.ts';
 import { toQuantity } from '../primitives/parse.ts';
 import { StoreError } from '../store/error.ts';
 import type { LogQuery, Marks } from '../store/interface.ts';
-import type { Listing } from './block-json.ts';
 import type { ChainReader } from './chain-reader.ts';
 import { HeadError } from './errors.ts';
 import type { Pending, PreconfirmedBlock } from './preconfirmed.ts';
@@ -30,15 +29,15 @@ export interface SnapshotOptions {
 }
 
 /** One answer from a block, whichever kind it is. */
-interface BlockForms<T> {
-  preconfirmed(block: PreconfirmedBlock): Awaitable<T | undefined>;
-  confirmed(ref: BlockRef): Awaitable<T | undefined>;
+export interface BlockForms<T> {
+  preconfirmed(block: PreconfirmedBlock, reader: ChainReader): Awaitable<T | undefined>;
+  confirmed(ref: BlockRef, reader: ChainReader): Awaitable<T | undefined>;
 }
 
 /** The same from one of its transactions. */
-interface TransactionForms<T> {
-  preconfirmed(block: PreconfirmedBlock, index: number): Awaitable<T | undefined>;
-  confirmed(ref: BlockRef, index: number): Awaitable<T | undefined>;
+export interface TransactionForms<T> {
+  preconfirmed(block: PreconfirmedBlock, index: number, reader: ChainReader): Awaitable<T | undefined>;
+  confirmed(ref: BlockRef, index: number, reader: ChainReader): Awaitable<T | undefined>;
 }
 
 /** How many resolved block numbers one snapshot remembers. */
@@ -135,82 +134,33 @@ export class Snapshot {
     return address === undefined || SYSTEM_CONTRACTS.has(address);
   }
 
-  /** The JSON array of a block's receipts, or undefined for a block that is not known. */
-  receiptsAt(selector: BlockSelector): Awaitable<Buffer | undefined> {
-    return this.#either(selector, {
-      preconfirmed: (block) => block.receiptsJson(),
-      confirmed: (ref) => this.#reader.receipts(ref),
-    });
+  /**
+   * What a block gives, in either form, or undefined for one that is not known: `pending` without a pre-confirmed block is
+   * `latest` (B6).
+   */
+  fromBlock<T>(selector: BlockSelector, give: BlockForms<T>): Awaitable<T | undefined> {
+    if (isPending(selector) && this.pending !== undefined) {
+      return give.preconfirmed(this.pending.newest, this.#reader);
+    }
+    return andThen(isPending(selector) ? this.head : this.blockAt(selector), (ref) =>
+      ref === undefined ? ref : give.confirmed(ref, this.#reader),
+    );
   }
 
-  /** The JSON of a block, or undefined for one that is not known. */
-  blockJsonAt(selector: BlockSelector, listing: Listing): Awaitable<string | undefined> {
-    const { json } = this.#reader;
-    return this.#either(selector, {
-      preconfirmed: (block) => json.preconfirmed(block, listing),
-      confirmed: (ref) => andThen(this.#reader.sealed(ref), (block) => json.sealed(block, listing)),
-    });
-  }
-
-  /** The JSON of a block's header, or undefined for one that is not known. */
-  headerJsonAt(selector: BlockSelector): Awaitable<string | undefined> {
-    const { json } = this.#reader;
-    return this.#either(selector, {
-      preconfirmed: ({ header, timestampMs }) => json.header(header, timestampMs, ZERO_HASH),
-      confirmed: (ref) =>
-        andThen(this.#reader.header(ref), (header) =>
-          andThen(this.#reader.receiptsOf(ref), ({ logs }) => json.header(header, logs.timestampMs)),
-        ),
-    });
-  }
-
-  /** How many transactions a block has, or undefined for one that is not known. */
-  transactionCountAt(selector: BlockSelector): Awaitable<number | undefined> {
-    return this.#either(selector, {
-      preconfirmed: ({ transactions }) => transactions,
-      confirmed: (ref) => andThen(this.#reader.receiptsOf(ref), ({ receipts }) => receipts.length),
-    });
-  }
-
-  /** The JSON of one transaction of a block, or undefined where there is none. */
-  transactionJsonAt(selector: BlockSelector, index: number): Awaitable<string | undefined> {
-    const { json } = this.#reader;
-    return this.#either(selector, {
-      preconfirmed: (block) => json.ofPreconfirmed(block, index),
-      confirmed: (ref) => andThen(this.#reader.sealed(ref), (block) => json.transaction(block, index)),
-    });
-  }
-
-  /** The JSON of a transaction, or undefined where there is none with this hash. */
-  transactionJson(hash: Hex): Awaitable<string | undefined> {
-    const { json } = this.#reader;
-    return this.#place(hash, {
-      preconfirmed: (block, index) => json.ofPreconfirmed(block, index),
-      confirmed: (ref, index) => andThen(this.#reader.sealed(ref), (block) => json.transaction(block, index)),
-    });
-  }
-
-  /** The JSON of a transaction's receipt, or undefined where there is none with this hash. */
-  receiptJson(hash: Hex): Awaitable<string | undefined> {
-    return this.#place(hash, {
-      preconfirmed: (block, index) => block.receiptJson(index),
-      confirmed: (ref, index) => this.#reader.receipt(ref, index),
-    });
-  }
-
-  #place<T>(hash: Hex, give: TransactionForms<T>): Awaitable<T | undefined> {
+  /** What a transaction gives, in either form, or undefined where there is none with this hash. */
+  fromTransaction<T>(hash: Hex, give: TransactionForms<T>): Awaitable<T | undefined> {
     const bytes = fromHex(hash);
     for (const block of this.pending?.blocks ?? []) {
       const index = block.indexOf(bytes);
-      if (index !== undefined) return give.preconfirmed(block, index);
+      if (index !== undefined) return give.preconfirmed(block, index, this.#reader);
     }
     return andThen(this.#reader.transaction(hash), (place) => {
       if (place === undefined) return this.#notIndexed();
       // Of a head that this snapshot does not have yet.
-      if (place.number > this.head.number) return undefined;
+      if (place.number > this.head.number) return this.#whileCanonical(() => undefined);
       return andThen(this.#blockAtNumber(place.number), (ref) => {
         if (ref?.hash !== place.hash) throw new HeadError({ code: 'REORGANISED' });
-        return give.confirmed(ref, place.index);
+        return give.confirmed(ref, place.index, this.#reader);
       });
     });
   }
@@ -224,14 +174,6 @@ export class Snapshot {
       }
       return this.#whileCanonical(() => undefined);
     });
-  }
-
-  /** What a block gives, in either form: `pending` without a pre-confirmed block is `latest` (B6). */
-  #either<T>(selector: BlockSelector, give: BlockForms<T>): Awaitable<T | undefined> {
-    if (!isPending(selector)) {
-      return andThen(this.blockAt(selector), (ref) => (ref === undefined ? ref : give.confirmed(ref)));
-    }
-    return this.pending === undefined ? give.confirmed(this.head) : give.preconfirmed(this.pending.newest);
   }
 
   /**

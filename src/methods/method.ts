@@ -62,14 +62,22 @@ export interface ParamDoc {
   readonly schema: JsonSchema;
 }
 
+export interface ResultDoc {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
 /** One JSON-RPC method: how its parameters are read, what it does, and what its documentation says. */
 export interface Method {
   readonly name: string;
   readonly summary: string;
   /** Rules of the contract that define it. */
   readonly rules: readonly string[];
+  /** Refused on a public listener (B9). */
+  readonly dedicatedOnly?: true;
   readonly params: readonly ParamDoc[];
-  readonly result: { readonly name: string; readonly description: string; readonly schema: JsonSchema };
+  readonly result: ResultDoc;
   handle(params: readonly unknown[], context: MethodContext): Awaitable<RawJson>;
 }
 

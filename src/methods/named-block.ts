@@ -1,5 +1,5 @@
 import { type BlockSelector, parseBlockBound } from '../primitives/block-selector.ts';
-import { parseHash } from '../primitives/parse.ts';
+import { parseHashArgument } from '../primitives/parse.ts';
 import type { ParamDoc } from './method.ts';
 import { boundSchema, hashSchema } from './schemas.ts';
 
@@ -18,7 +18,7 @@ export const BY_HASH: NamedBlock = {
   param: { name: 'hash', required: true, description: 'The hash of the block.', schema: hashSchema },
   read: (value) => ({
     kind: 'hash',
-    hash: parseHash(value, 'invalid argument 0'),
+    hash: parseHashArgument(value, 'invalid argument 0'),
     requireCanonical: false,
   }),
 };

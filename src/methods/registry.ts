@@ -7,6 +7,12 @@ import {
 } from './blocks/eth_getBlockTransactionCountBy.ts';
 import { ethGetHeaderByHash, ethGetHeaderByNumber } from './blocks/eth_getHeaderBy.ts';
 import { ethCall } from './calls/eth_call.ts';
+import {
+  debugGetRawBlock,
+  debugGetRawHeader,
+  debugGetRawReceipts,
+  debugGetRawTransaction,
+} from './debug/debug_getRaw.ts';
 import { ethGetLogs } from './logs/eth_getLogs.ts';
 import type { Method } from './method.ts';
 import { ethChainId } from './node/eth_chainId.ts';
@@ -46,6 +52,10 @@ const METHODS: readonly Method[] = [
   ethGetTransactionByBlockHashAndIndex,
   ethGetTransactionByHash,
   ethGetTransactionReceipt,
+  debugGetRawHeader,
+  debugGetRawBlock,
+  debugGetRawReceipts,
+  debugGetRawTransaction,
   ethChainId,
   ethBlockNumber,
   netVersion,

@@ -28,6 +28,11 @@ export const blockParam: ParamDoc = {
   schema: selectorSchema,
 };
 
+export const requiredBlockParam: ParamDoc = {
+  ...{ name: 'block', required: true, schema: selectorSchema },
+  description: 'Hex number, tag, block hash or EIP-1898 object.',
+};
+
 export const addressParam: ParamDoc = {
   name: 'address',
   required: true,

@@ -59,6 +59,14 @@ export function parseHash(value: unknown, where: string): Hex {
   return parseFixedBytes(value, 32, where);
 }
 
+/** Reads a hash that is an argument of its own; a prefix that is missing is said in the words of the official vectors. */
+export function parseHashArgument(value: unknown, where: string): Hex {
+  if (typeof value === 'string' && value !== '' && !hasPrefix(value)) {
+    fail(where, 'json: cannot unmarshal hex string without 0x prefix into Go value of type common.Hash');
+  }
+  return parseHash(value, where);
+}
+
 /** Reads a quantity of at most `bits` bits as minimal hex. */
 export function parseQuantity(value: unknown, bits: 64 | 256, where: string): Hex {
   const text = parseString(value, where);

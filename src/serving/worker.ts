@@ -38,9 +38,6 @@ import {
 import { RemoteCalls } from './remote-calls.ts';
 import { RemoteState } from './remote-state.ts';
 
-/** Methods that a public endpoint answers with 403 (A7). */
-const NOT_PUBLIC: ReadonlySet<string> = new Set(['eth_getBlockReceipts']);
-
 /** How often clients are looked at that do not take what they are sent. */
 const CLIENT_CHECK_MS = 1_000;
 
@@ -76,7 +73,10 @@ async function serve({
   const json = new BlockJson({
     header: (header, hash) => executor.headerJson(header, hash),
     block: (pieces, hash) => executor.blockJson(pieces, hash),
-    transactions: (contents, first, hash) => executor.transactionsJson(contents, first, hash),
+    transactions: (contents, first, hash, only) => executor.transactionsJson(contents, first, hash, only),
+    rawBlock: (pieces) => executor.rawBlock(pieces),
+    rawTransaction: (block, index) => executor.rawTransaction(block, index),
+    rawReceipts: (header, receipts) => executor.rawReceipts(header, receipts),
   });
   const head = await Head.open(
     {
@@ -112,6 +112,9 @@ async function serve({
   }, CLIENT_CHECK_MS);
   const servers: HttpServer[] = [];
   const bound: Partial<Record<Listener, Endpoint>> = {};
+  const notPublic = new Set(
+    [...methods.values()].filter(({ dedicatedOnly }) => dedicatedOnly).map(({ name }) => name),
+  );
   for (const listener of LISTENERS) {
     const endpoint = endpoints[listener];
     if (endpoint === undefined) continue;
@@ -125,7 +128,7 @@ async function serve({
         answerTimeoutMs: options.requestTimeoutMs,
         atLeastWaitMs: options.atLeastWaitMs,
         maxAtLeastWaiting: options.atLeastWaiting,
-        forbidden: listener === 'public' ? NOT_PUBLIC : new Set(),
+        forbidden: listener === 'public' ? notPublic : new Set(),
       },
       {
         head,

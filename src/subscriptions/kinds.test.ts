@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, it, vi } from 'vitest';
+import { FAKE_RENDER } from '../../test/support/serve/head.ts';
 import { GENESIS } from '../../test/support/serve/subscription-world.ts';
 import {
   confirmed,
@@ -87,13 +88,12 @@ function start(currentState: StateSource = () => empty(0), options: Partial<Stre
       tip: GENESIS,
       history: { logs: async function* none() {}, isCanonical: () => true },
       json: new BlockJson({
+        ...FAKE_RENDER,
         header: (header) => Buffer.from(header).toString(),
         block: (pieces, hash) => JSON.stringify({ pieces: pieces.length, hash }),
         transactions: ({ block }, first, blockHash) =>
-          JSON.stringify(
-            (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) => ({
-              ...{ transaction, index: first + at, blockHash },
-            })),
+          (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) =>
+            JSON.stringify({ transaction, index: first + at, blockHash }),
           ),
       }),
       readState: async (read) => read(await currentState()),

@@ -24,6 +24,10 @@ export const coveredMethods = [
   'eth_getTransactionByBlockNumberAndIndex',
   'eth_getTransactionByHash',
   'eth_getTransactionReceipt',
+  'debug_getRawBlock',
+  'debug_getRawHeader',
+  'debug_getRawReceipts',
+  'debug_getRawTransaction',
 ] as const;
 
 /** One request of an official `.io` file with the response that its authors expect. */

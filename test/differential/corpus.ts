@@ -18,9 +18,12 @@ export interface Corpus {
   /** Call data of real transactions with where it went. */
   readonly inputs: readonly { readonly to: string; readonly input: string }[];
   readonly codes: readonly string[];
+  /** Hashes. */
+  readonly transactions: readonly string[];
 }
 
 interface RawTransaction {
+  readonly hash: string;
   readonly from: string;
   readonly to: string | null;
   readonly input: string;
@@ -86,6 +89,7 @@ export async function readCorpus(url: string): Promise<Corpus> {
   const slots = new Set<string>([0, 1, 2, 3, 4, 255].map(word));
   const topics = new Set<string>();
   const emitters = new Set<string>();
+  const transactions: string[] = [];
   const inputs = new Map<string, { to: string; input: string }>();
   for (const [key, account] of Object.entries(genesis.alloc)) {
     addresses.add(`0x${key.replace(/^0x/, '')}`);
@@ -99,6 +103,7 @@ export async function readCorpus(url: string): Promise<Corpus> {
     addresses.add(block.miner);
     for (const { address } of block.withdrawals ?? []) addresses.add(address);
     for (const transaction of block.transactions) {
+      transactions.push(transaction.hash);
       senders.add(transaction.from);
       addresses.add(transaction.from);
       if (transaction.to !== null) {
@@ -136,5 +141,6 @@ export async function readCorpus(url: string): Promise<Corpus> {
     emitters: [...emitters],
     inputs: [...inputs.values()],
     codes: [...codes],
+    transactions,
   };
 }

@@ -28,7 +28,7 @@ const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['code size', /max code size/i],
   ['0xef code', /begin with 0xef/i],
   ['nonce overflow', /nonce (uint64 )?overflow|nonce has max/i],
-  ['block not found', /header( for hash)? not found|unknown block|block not found/i],
+  ['block not found', /(header|block)( for hash| #.*)? not found|unknown block/i],
   ['not canonical', /not currently canonical/i],
   ['no block', /neither block nor hash/],
   ['beyond head', /beyond current head/],

@@ -12,10 +12,20 @@ export function paramsOf(request: Call): readonly unknown[] {
 
 /** Where a method has its block selector; -1 for eth_getLogs, whose filter holds two. */
 export function blockIndex(method: string): number {
-  return (
-    { eth_getStorageAt: 2, eth_getTransactionCount: 1, eth_call: 1, eth_getBlockReceipts: 0 }[method] ?? -1
-  );
+  return blockIndexes.get(method) ?? -1;
 }
+
+const blockIndexes: ReadonlyMap<string, number> = new Map([
+  ...[['eth_getStorageAt', 2] as const],
+  ...['eth_call', 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode'].map(
+    (name) => [name, 1] as const,
+  ),
+  ...[
+    ...['eth_getBlockReceipts', 'eth_getBlockByNumber', 'eth_getHeaderByNumber'],
+    ...['eth_getBlockTransactionCountByNumber', 'eth_getTransactionByBlockNumberAndIndex'],
+    ...['debug_getRawHeader', 'debug_getRawBlock', 'debug_getRawReceipts'],
+  ].map((name) => [name, 0] as const),
+]);
 
 export function withParam(request: Call, at: number, value: unknown): Call {
   const params = [...paramsOf(request)];

@@ -1,5 +1,6 @@
 import { Random } from '../support/random.ts';
 import type { Call } from '../support/servers/rpc-client.ts';
+import { blockMethods, blockParams } from './block-requests.ts';
 import { callParams } from './calls.ts';
 import type { Corpus } from './corpus.ts';
 import { mutate } from './mutate.ts';
@@ -105,21 +106,39 @@ async function goodParams(random: Random, corpus: Corpus, method: string): Promi
         ? [known.address, known.slot, ...block()]
         : [address(), storageKey(random, corpus), ...block()];
     }
-    default:
+    case 'eth_getTransactionCount':
+    case 'eth_getBalance':
+    case 'eth_getCode':
       return [address(), ...block()];
+    default:
+      return blockParams(random, corpus, method);
   }
 }
 
+/** Methods, each as often as its number says. */
+export type Mix = readonly (readonly [number, string])[];
+
+/** The five that a read node is mostly asked for. */
+export const five: Mix = [
+  [50, 'eth_call'],
+  [18, 'eth_getLogs'],
+  [12, 'eth_getStorageAt'],
+  [10, 'eth_getTransactionCount'],
+  [10, 'eth_getBlockReceipts'],
+];
+
+/** All methods that geth has too. */
+export const all: Mix = [
+  ...five,
+  [5, 'eth_getBalance'],
+  [5, 'eth_getCode'],
+  ...blockMethods.map((method) => [3, method] as const),
+];
+
 /** Request number `index` of a run: the same for the same seed and chain, whatever came before it. */
-export async function makeRequest(seed: number, index: number, corpus: Corpus): Promise<Call> {
+export async function makeRequest(seed: number, index: number, corpus: Corpus, mix: Mix): Promise<Call> {
   const random = new Random(seed, index);
-  const method = random.weighted([
-    [50, () => 'eth_call'],
-    [18, () => 'eth_getLogs'],
-    [12, () => 'eth_getStorageAt'],
-    [10, () => 'eth_getTransactionCount'],
-    [10, () => 'eth_getBlockReceipts'],
-  ]);
+  const method = random.weighted(mix.map(([weight, name]) => [weight, () => name] as const));
   const params = await goodParams(random, corpus, method);
   // What JSON cannot say must not be in the request that is reported.
   const plain = JSON.parse(JSON.stringify(params)) as unknown[];

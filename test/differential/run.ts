@@ -4,7 +4,7 @@ import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
 import { type Corpus, readCorpus } from './corpus.ts';
 import { checkDocument, judgeBatch, type Mode, modesOn, undetected, type Verdict } from './judge.ts';
-import { makeRequest } from './requests.ts';
+import { all, makeRequest } from './requests.ts';
 
 const batchSize = 100;
 const batchesAtOnce = 4;
@@ -54,7 +54,7 @@ async function pass(urls: { geth: string; ours: string }, corpus: Corpus, mode: 
   const work = async (): Promise<void> => {
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       const requests = await Promise.all(
-        batch.map(async (index) => ({ index, request: await makeRequest(seed, index, corpus) })),
+        batch.map(async (index) => ({ index, request: await makeRequest(seed, index, corpus, all) })),
       );
       const verdicts = await judgeBatch(urls, requests, mode);
       missed.push(...undetected(verdicts, mode));

@@ -1,4 +1,4 @@
-import { encodeFunctionData, type Hex, zeroHash } from 'viem';
+import { encodeFunctionData, type Hex } from 'viem';
 import { callParams } from '../differential/calls.ts';
 import type { Corpus } from '../differential/corpus.ts';
 import { assemble, type Item } from '../support/assembler.ts';
@@ -10,24 +10,9 @@ import { wordOf } from '../support/workload/catalogue.ts';
 import { workloadContracts } from '../support/workload/contracts.ts';
 import { beaconRoots, historyContract } from '../support/workload/system.ts';
 import type { Workload } from '../support/workload/workload.ts';
+import { blockQuestions } from './block-questions.ts';
+import { only, type Question, type Reading, stateQuestion, tipOf, unsealed } from './question.ts';
 import type { Moment } from './rig.ts';
-
-export type Kind = 'call' | 'slot' | 'nonce' | 'receipts' | 'logs';
-
-/** A request to ours, and what op-geth is asked to know the answer. */
-export interface Question {
-  readonly kind: Kind;
-  readonly ours: Call;
-  readonly oracle: readonly Call[];
-  /** The right answer, from what op-geth said. */
-  expected(answers: readonly Answer[]): Answer;
-}
-
-/** A tag, at a moment. */
-export interface Reading {
-  readonly tag: 'pending' | 'latest';
-  readonly moment: Moment;
-}
 
 /** What a filter may say beside its range. */
 export type LogCriteria = Readonly<Record<string, unknown>>;
@@ -35,25 +20,6 @@ export type LogCriteria = Readonly<Record<string, unknown>>;
 const callsAsked = 20;
 const richly: Hex = `0x${'f'.repeat(30)}`;
 const quantity = (value: number): Hex => `0x${value.toString(16)}`;
-
-function tipOf({ tag, moment: { head, stack } }: Reading): Hex {
-  return (tag === 'pending' ? stack.at(-1)?.hash : undefined) ?? head.hash;
-}
-
-/** The block hash is not known before a block is sealed (B6). */
-function unsealed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(unsealed);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, field]) => [key, key === 'blockHash' ? zeroHash : unsealed(field)]),
-  );
-}
-
-const only = (answers: readonly Answer[]): Answer => {
-  const [answer] = answers;
-  if (answer === undefined) throw new Error('op-geth was not asked');
-  return answer;
-};
 
 /** Lists, one after the other; the first error if there is one. */
 function joined(lists: readonly Answer[]): Answer {
@@ -63,16 +29,6 @@ function joined(lists: readonly Answer[]): Answer {
 
 function unsealedAnswer(answer: Answer): Answer {
   return 'error' in answer ? answer : { result: unsealed(answer.result) };
-}
-
-function stateQuestion(
-  kind: Kind,
-  method: string,
-  reading: Reading,
-  params: (block: unknown) => readonly unknown[],
-): Question {
-  const oracle = [{ method, params: params({ blockHash: tipOf(reading) }) }];
-  return { kind, ours: { method, params: params(reading.tag) }, oracle, expected: only };
 }
 
 export function callQuestion(reading: Reading, transaction: unknown, ...overrides: unknown[]): Question {
@@ -253,6 +209,7 @@ export async function pendingQuestions(
     ...slotQuestions(reading, random, corpus.filled),
     ...nonceQuestions(reading, random, workload),
     receiptsQuestion(reading),
+    ...blockQuestions(reading, random, workload),
     ...logQuestions(reading, random, corpus, oldest),
     contextCall(reading, random, workload),
   ];
@@ -272,6 +229,7 @@ export function sealedQuestions(
       ...slotQuestions(reading, random, corpus.filled),
       contextCall(reading, random, workload),
       receiptsQuestion(reading),
+      ...blockQuestions(reading, random, workload),
     ];
   });
   return [

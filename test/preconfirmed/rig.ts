@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Hex } from 'viem';
+import { type Hex, keccak256 } from 'viem';
 import type { BlockPlan, BuiltFlashblock } from '../support/flashblocks/builder.ts';
 import { type Form, inForm } from '../support/flashblocks/forms.ts';
 import { type BlockFaults, FlashblockProducer } from '../support/flashblocks/producer.ts';
@@ -46,10 +46,8 @@ export interface PreconfirmedBlock {
   readonly index: number;
   /** Of the block so far; op-geth answers for it. */
   readonly hash: Hex;
-}
-
-interface Published extends PreconfirmedBlock {
-  readonly transactions: number;
+  /** The hashes of its transactions, where a test asks for them. */
+  readonly transactions?: readonly Hex[];
 }
 
 /** What a node that has seen everything so far knows. */
@@ -123,7 +121,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   /** May be put in place of others at any time. */
   events: RigEvents;
   readonly #resources: AsyncDisposableStack;
-  readonly #stack: Published[] = [];
+  readonly #stack: PreconfirmedBlock[] = [];
   #ours: FollowingNode | undefined;
 
   private constructor(
@@ -222,12 +220,12 @@ export class PreconfirmedRig implements AsyncDisposable {
   async #publish(built: BuiltFlashblock): Promise<void> {
     const { message, payload } = built;
     const number = Number(payload.blockNumber);
-    const transactions = payload.transactions.length;
+    const transactions = payload.transactions.map((raw) => keccak256(raw));
     const before = this.#stack.at(-1);
     // A rebuild takes the place of what was there.
     while ((this.#stack.at(-1)?.number ?? -1) >= number) this.#stack.pop();
     // Of a whole block it only shows that there is more in it.
-    const grown = (before?.index ?? 0) + (transactions > (before?.transactions ?? 0) ? 1 : 0);
+    const grown = (before?.index ?? 0) + (transactions.length > (before?.transactions?.length ?? 0) ? 1 : 0);
     const index = this.feed === 'raw' || message.index === 0 ? message.index : grown;
     this.#stack.push({ number, index, hash: payload.blockHash, transactions });
     const shown = inForm(built, this.form);

@@ -211,7 +211,7 @@ function show(totals: Comparison['totals']): void {
   showDifferences(differences);
   for (const text of misnamed.slice(0, misnamedShown)) console.log(`  another state than told: ${text}`);
   console.log(
-    `  compared ${asked.call} calls (${totals.results} with a result), ${asked.slot} slots, ${asked.nonce} nonces, ${totals.receipts} receipts in ` +
+    `  compared ${asked.call} calls (${totals.results} with a result), ${asked.slot} slots, ${asked.nonce} nonces, ${asked.balance} balances, ${asked.code} codes, ${asked.block} blocks, ${asked.transaction} transactions, ${totals.receipts} receipts in ` +
       `${asked.receipts} answers, ${totals.logs} logs in ${asked.logs} answers`,
   );
   console.log(

@@ -1,6 +1,6 @@
 import type { Corpus } from '../differential/corpus.ts';
 import { asFields, blockIndex, paramsOf, withParam } from '../differential/request-shape.ts';
-import { makeRequest } from '../differential/requests.ts';
+import { five, makeRequest } from '../differential/requests.ts';
 import { Random } from '../support/random.ts';
 import type { Call } from '../support/servers/rpc-client.ts';
 import type { Catalogue } from '../support/workload/catalogue.ts';
@@ -43,6 +43,7 @@ export function corpusOf(catalogue: Catalogue, window: Window): Corpus {
     emitters: catalogue.emitters,
     inputs: catalogue.inputs,
     codes: catalogue.codes,
+    transactions: [],
   };
 }
 
@@ -160,7 +161,7 @@ export async function replicaRequest(
   window: Window,
   naming: Naming,
 ): Promise<Call> {
-  const request = await makeRequest(seed, index, corpus);
+  const request = await makeRequest(seed, index, corpus, five);
   // A stream of its own, so that it does not repeat the choices of the request.
   const random = new Random(seed ^ 0x5bd1e995, index);
   const at = blockIndex(request.method);

@@ -1,3 +1,4 @@
+import { blockOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBoolean } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
@@ -29,7 +30,7 @@ function getBlock(name: string, block: NamedBlock): Method {
     handle(params, { snapshot }) {
       const selector = block.read(params[0]);
       const listing = parseBoolean(params[1], 'invalid argument 1') ? 'whole' : 'hashes';
-      return andThen(snapshot.blockJsonAt(selector, listing), (json) => json ?? 'null');
+      return andThen(blockOf(snapshot, selector, listing), (json) => json ?? 'null');
     },
   };
 }

@@ -11,7 +11,7 @@ describe('eth_getBlockReceipts', () => {
     const receipts = (await runMethod(ethGetBlockReceipts, ['latest'])) as Record<string, unknown>[];
     expect(receipts).toHaveLength(4);
     expect(receipts[2]).toMatchObject({
-      transactionHash: hashOf(2),
+      transactionHash: hashOf(0x402),
       transactionIndex: '0x2',
       blockHash: hashOf(4),
       blockNumber: '0x4',
@@ -21,7 +21,7 @@ describe('eth_getBlockReceipts', () => {
       gasUsed: '0x5208',
       status: '0x1',
       type: '0x2',
-      logs: [{ logIndex: '0x2', blockTimestamp: '0x30', transactionHash: hashOf(2) }],
+      logs: [{ logIndex: '0x2', blockTimestamp: '0x30', transactionHash: hashOf(0x402) }],
     });
   });
 

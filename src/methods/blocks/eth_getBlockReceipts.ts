@@ -1,20 +1,15 @@
+import { receiptsOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import type { Method } from '../method.ts';
-import { receiptSchema, selectorSchema } from '../schemas.ts';
+import { receiptSchema, requiredBlockParam } from '../schemas.ts';
 
 export const ethGetBlockReceipts: Method = {
   name: 'eth_getBlockReceipts',
   summary: 'The receipts of all transactions of a block, with their logs.',
   rules: ['A7', 'B2', 'B5', 'B6'],
-  params: [
-    {
-      name: 'block',
-      required: true,
-      description: 'Hex number, tag, block hash or EIP-1898 object.',
-      schema: selectorSchema,
-    },
-  ],
+  dedicatedOnly: true,
+  params: [requiredBlockParam],
   result: {
     name: 'receipts',
     description: 'One receipt per transaction, in order; null for a block that is not known.',
@@ -30,6 +25,6 @@ export const ethGetBlockReceipts: Method = {
   },
   handle(params, { snapshot }) {
     const selector = parseBlockSelector(params[0], 'invalid argument 0');
-    return andThen(snapshot.receiptsAt(selector), (json) => json ?? 'null');
+    return andThen(receiptsOf(snapshot, selector), (json) => json ?? 'null');
   },
 };

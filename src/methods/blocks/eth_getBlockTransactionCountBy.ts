@@ -1,3 +1,4 @@
+import { transactionCountOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { toQuantity } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
@@ -22,7 +23,7 @@ function getCount(name: string, block: NamedBlock): Method {
       schema: { oneOf: [{ type: 'null' }, quantitySchema] },
     },
     handle(params, { snapshot }) {
-      return andThen(snapshot.transactionCountAt(block.read(params[0])), (count) =>
+      return andThen(transactionCountOf(snapshot, block.read(params[0])), (count) =>
         count === undefined ? 'null' : `"${toQuantity(count)}"`,
       );
     },

@@ -1,3 +1,4 @@
+import { headerOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import type { Method } from '../method.ts';
 import { BY_HASH, BY_NUMBER, type NamedBlock } from '../named-block.ts';
@@ -18,7 +19,7 @@ function getHeader(name: string, block: NamedBlock): Method {
       schema: { oneOf: [{ type: 'null' }, headerSchema] },
     },
     handle(params, { snapshot }) {
-      return andThen(snapshot.headerJsonAt(block.read(params[0])), (json) => json ?? 'null');
+      return andThen(headerOf(snapshot, block.read(params[0])), (json) => json ?? 'null');
     },
   };
 }

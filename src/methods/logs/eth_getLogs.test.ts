@@ -45,7 +45,7 @@ describe('what is found (A4, A5)', () => {
       topics: [topic(1), topic(1)],
       data: topic(2),
       blockNumber: '0x2',
-      transactionHash: topic(1),
+      transactionHash: topic(0x201),
       transactionIndex: '0x1',
       blockHash: hashOf(2),
       blockTimestamp: '0x18',

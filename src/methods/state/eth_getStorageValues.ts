@@ -30,7 +30,7 @@ export const ethGetStorageValues: Method = {
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     const view = await context.snapshot.viewAt(selector);
     const values = asked.map(async ([address, slots]) => {
-      const all = slots.map((slot) =>
+      const all = slots.map(async (slot) =>
         readFrom(view, { read: 'slot', address, slot }, context, () =>
           view.storageAt(address, slot, context),
         ),

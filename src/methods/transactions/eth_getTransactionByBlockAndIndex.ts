@@ -1,3 +1,4 @@
+import { transactionAt } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseUint64 } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
@@ -30,7 +31,7 @@ function getTransaction(name: string, block: NamedBlock): Method {
     handle(params, { snapshot }) {
       const selector = block.read(params[0]);
       const index = Number(parseUint64(params[1], 'invalid argument 1'));
-      return andThen(snapshot.transactionJsonAt(selector, index), (json) => json ?? 'null');
+      return andThen(transactionAt(snapshot, selector, index), (json) => json ?? 'null');
     },
   };
 }

@@ -1,5 +1,6 @@
+import { transactionOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
-import { parseHash } from '../../primitives/parse.ts';
+import { parseHashArgument } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
 import { transactionHashParam, transactionSchema } from '../schemas.ts';
 
@@ -15,7 +16,7 @@ export const ethGetTransactionByHash: Method = {
     schema: { oneOf: [{ type: 'null' }, transactionSchema] },
   },
   handle(params, { snapshot }) {
-    const hash = parseHash(params[0], 'invalid argument 0');
-    return andThen(snapshot.transactionJson(hash), (json) => json ?? 'null');
+    const hash = parseHashArgument(params[0], 'invalid argument 0');
+    return andThen(transactionOf(snapshot, hash), (json) => json ?? 'null');
   },
 };

@@ -1,5 +1,6 @@
+import { receiptOf } from '../../head/block-answers.ts';
 import { andThen } from '../../primitives/awaitable.ts';
-import { parseHash } from '../../primitives/parse.ts';
+import { parseHashArgument } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
 import { receiptSchema, transactionHashParam } from '../schemas.ts';
 
@@ -14,7 +15,7 @@ export const ethGetTransactionReceipt: Method = {
     schema: { oneOf: [{ type: 'null' }, receiptSchema] },
   },
   handle(params, { snapshot }) {
-    const hash = parseHash(params[0], 'invalid argument 0');
-    return andThen(snapshot.receiptJson(hash), (json) => json ?? 'null');
+    const hash = parseHashArgument(params[0], 'invalid argument 0');
+    return andThen(receiptOf(snapshot, hash), (json) => json ?? 'null');
   },
 };

@@ -21,7 +21,9 @@ const schemaKey = ownKey('schema');
 const indexedKey = ownKey('transactions');
 
 /** The form of all rows. Stores of another form are refused, never misread: raise it with any change of a codec. */
-const schema = 2;
+const schema = 3;
+/** The form before there was an index of transactions, which is made while the store is used. */
+const unindexed = 2;
 
 /** The marks, or undefined for an empty store. */
 export function readMarks(tables: Tables): Marks | undefined {
@@ -86,10 +88,12 @@ export function readIndexedFrom(tables: Tables): number | undefined {
   return bytes === undefined ? undefined : new ByteReader(bytes).varint();
 }
 
+/** Moves it; a program that does not keep the index must not write to this store from now on. */
 export function writeIndexedFrom(tables: Tables, number: number): void {
   const out = new ByteWriter(8);
   out.varint(number);
   tables.meta.putSync(indexedKey, out.finish());
+  writeSchema(tables);
 }
 
 /** The hash of the parent of the lowest block: what the next block below must have. */
@@ -166,7 +170,7 @@ export function writeSweep(tables: Tables, progress: SweepProgress): void {
 export function checkSchema(tables: Tables): void {
   if (!tables.meta.doesExist(seedKey)) return;
   const stored = tables.meta.getBinary(schemaKey)?.[0] ?? 1;
-  if (stored === schema) return;
+  if (stored === schema || stored === unindexed) return;
   throw new StoreError(
     'schema',
     `the store was written in form ${stored} and this program reads form ${schema}: copy the chain into a new one`,
@@ -176,6 +180,10 @@ export function checkSchema(tables: Tables): void {
 /** Makes an empty environment a store, with this hash seed. */
 export function writeIdentity(tables: Tables, seed: Uint8Array): void {
   tables.meta.putSync(seedKey, seed);
+  writeSchema(tables);
+}
+
+function writeSchema(tables: Tables): void {
   tables.meta.putSync(schemaKey, Uint8Array.of(schema));
 }
 

@@ -1,6 +1,6 @@
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
-import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
+import { type Hex, toHex } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
 import { StoreError } from '../error.ts';
 import type {
@@ -15,6 +15,7 @@ import type {
   Store,
   TransactionPlace,
 } from '../interface.ts';
+import { includes, logsOf, refOf, valueIn, withoutDiff } from './outcomes.ts';
 
 export interface MemoryStoreOptions {
   /** Blocks that can be taken off the head. */
@@ -351,67 +352,4 @@ function nameOf(key: StateKey): string {
     case 'blockHash':
       return `block ${key.number}`;
   }
-}
-
-function valueIn(
-  newestFirst: readonly Outcome[],
-  chain: readonly Outcome[],
-  key: StateKey,
-): Uint8Array | undefined {
-  if (key.kind === 'code') {
-    // Code is named by its hash: when it appeared does not matter.
-    for (const { diff } of chain)
-      for (const [hash, code] of diff.codes) if (same(hash, key.hash)) return code;
-    return undefined;
-  }
-  for (const { number, hash, diff } of newestFirst) {
-    if (key.kind === 'blockHash') {
-      if (number === key.number) return fromHex(hash);
-    } else if (key.kind === 'account') {
-      for (const [address, value] of diff.accounts) if (same(address, key.address)) return value;
-    } else {
-      for (const [address, slot, value] of diff.slots) {
-        if (same(address, key.address) && same(slot, key.slot)) return value;
-      }
-      if (includes(diff.wiped, key.address)) return new Uint8Array(0);
-    }
-  }
-  return undefined;
-}
-
-function logsOf(outcome: Outcome): BlockLogs {
-  const { number, hash, timestamp, timestampMs, logs, receipts } = outcome;
-  return {
-    number,
-    hash,
-    timestamp,
-    timestampMs,
-    length: logs.length,
-    log(index) {
-      const log = logs[index];
-      if (!log) throw new RangeError(`no log ${index} in block ${number}`);
-      return log;
-    },
-    transactionHash(transactionIndex) {
-      const receipt = receipts[transactionIndex];
-      if (!receipt) throw new RangeError(`no transaction ${transactionIndex} in block ${number}`);
-      return receipt.transactionHash;
-    },
-  };
-}
-
-function withoutDiff(outcome: Outcome): Outcome {
-  return { ...outcome, diff: { wiped: [], accounts: [], slots: [], codes: [] } };
-}
-
-function refOf({ number, hash }: Outcome): BlockRef {
-  return { number, hash };
-}
-
-function includes(values: readonly Uint8Array[], value: Uint8Array): boolean {
-  return values.some((candidate) => same(candidate, value));
-}
-
-function same(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
+import { FAKE_RENDER } from '../../../test/support/serve/head.ts';
 import { command, HeldLogs, World, withoutHash } from '../../../test/support/serve/subscription-world.ts';
 import { confirmed } from '../../../test/support/serve/subscriptions.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
@@ -129,7 +130,12 @@ it(`resumes exactly once, whatever happens meanwhile (seed ${seed})`, { timeout:
           {
             tip: world.tip,
             history: new SlowHistory(world),
-            json: new BlockJson({ header: () => '{}', block: () => '{}', transactions: () => '[]' }),
+            json: new BlockJson({
+              ...FAKE_RENDER,
+              header: () => '{}',
+              block: () => '{}',
+              transactions: () => [],
+            }),
             readState: (read) =>
               read({
                 account: () => ({ nonce: '0x0', balance: '0x0' }),

@@ -11,13 +11,21 @@ function pendingLogs(filter: Fields): Meaning | undefined {
   return { call: { method: 'eth_getLogs', params: [{ ...filter, toBlock: 'latest' }] } };
 }
 
+/** Whose block may be left out (B5); geth's eth_call may be asked without one too. */
+const stateMethods: readonly string[] = [
+  'eth_getStorageAt',
+  'eth_getTransactionCount',
+  'eth_getBalance',
+  'eth_getCode',
+];
+
 /** Deviations in how a block, and any parameter, is written. */
 export const selectorDeviations: readonly Deviation[] = [
   {
     id: 'block-omitted',
     means: (request) => {
       const at = blockIndex(request.method);
-      if (!['eth_getStorageAt', 'eth_getTransactionCount'].includes(request.method)) return undefined;
+      if (!stateMethods.includes(request.method)) return undefined;
       return paramsOf(request).length === at ? { call: withParam(request, at, 'latest') } : undefined;
     },
   },

@@ -5,15 +5,8 @@ import type { Answer } from '../../support/servers/rpc-client.ts';
 import { workloadContracts } from '../../support/workload/contracts.ts';
 import type { Workload } from '../../support/workload/workload.ts';
 import type { Named } from '../comparison.ts';
-import {
-  callQuestion,
-  logsQuestion,
-  nonceQuestion,
-  type Question,
-  type Reading,
-  receiptsQuestion,
-  slotQuestion,
-} from '../questions.ts';
+import type { Question, Reading } from '../question.ts';
+import { callQuestion, logsQuestion, nonceQuestion, receiptsQuestion, slotQuestion } from '../questions.ts';
 import type { Moment } from '../rig.ts';
 import type { Truth } from './truth.ts';
 

@@ -4,7 +4,7 @@ import { agree, spoil } from '../../differential/compare.ts';
 import type { OpSequencer, SequencedBlock } from '../../support/servers/op-sequencer.ts';
 import type { Answer } from '../../support/servers/rpc-client.ts';
 import { askOracle } from '../comparison.ts';
-import type { Question } from '../questions.ts';
+import type { Question } from '../question.ts';
 import type { Moment } from '../rig.ts';
 import { type Asker, answersIn, bodyOf, type QuestionsAt, type Said } from './asking.ts';
 import type { AsReceived, Candidate, Truth } from './truth.ts';

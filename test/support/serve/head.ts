@@ -9,7 +9,7 @@ import type {
   StateView,
 } from '../../../src/executor/interface.ts';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
-import { BlockJson } from '../../../src/head/block-json.ts';
+import { BlockJson, type Render } from '../../../src/head/block-json.ts';
 import type { ReadableStore } from '../../../src/head/chain-reader.ts';
 import { Head, type HeadOptions } from '../../../src/head/head.ts';
 import { StateUnavailableError } from '../../../src/primitives/errors.ts';
@@ -29,6 +29,8 @@ export class FakeChain implements ReadableStore {
   readonly blocks: BlockReceipts[] = [];
   /** Pre-confirmed states that can be read, by version: the nonce is the version. */
   readonly versions = new Map<number, FakeHeldView>();
+  /** The lowest block whose transactions are found by hash. */
+  indexedFrom = 0;
   #marks: Partial<Omit<Marks, 'head'>> = {};
 
   /** Adds a block with `logs` logs, one transaction each; `fork` makes its hash differ. */
@@ -93,7 +95,7 @@ export class FakeChain implements ReadableStore {
   }
 
   transaction(hash: Hex): TransactionPlace | undefined {
-    for (const { receipts, logs } of this.blocks) {
+    for (const { receipts, logs } of this.blocks.slice(this.indexedFrom)) {
       const index = receipts.findIndex(({ transactionHash }) => toHex(transactionHash) === hash);
       if (index >= 0) return { number: logs.number, hash: logs.hash, index };
     }
@@ -101,7 +103,7 @@ export class FakeChain implements ReadableStore {
   }
 
   transactionsFrom(): number {
-    return 0;
+    return this.indexedFrom;
   }
 
   receipts(ref: BlockRef): BlockReceipts | undefined {
@@ -187,17 +189,21 @@ export interface FakeFlashblock {
   readonly parentHash?: Hex;
 }
 
-/** A block is its number, and each of its transactions its hash. */
-const FAKE_JSON = new BlockJson({
+/** For tests only: a block is its number, and each of its transactions its hash. */
+export const FAKE_RENDER: Render = {
   header: ([number = 0], hash) => JSON.stringify({ number, ...(hash && { hash }) }),
   block: (pieces, hash) => JSON.stringify({ pieces: pieces.length, ...(hash && { hash }) }),
-  transactions: ({ receipts }, first, blockHash) =>
-    JSON.stringify(
-      receipts.map(({ transactionHash }, at) => ({
-        ...{ hash: toHex(transactionHash), index: first + at, blockHash },
-      })),
-    ),
-});
+  transactions: ({ receipts }, first, blockHash, only) =>
+    receipts
+      .map(({ transactionHash }, at) =>
+        JSON.stringify({ hash: toHex(transactionHash), index: first + at, blockHash }),
+      )
+      .filter((_, at) => only === undefined || only === at),
+  rawBlock: (pieces) => Buffer.concat(pieces),
+  rawTransaction: (block, index) => Buffer.concat([block, Buffer.from([index])]),
+  rawReceipts: (header) => [header],
+};
+const FAKE_JSON = new BlockJson(FAKE_RENDER);
 
 const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, 'f')}`;
 
@@ -273,6 +279,7 @@ export class FakeHeldView implements HeldStateView {
 
 function fakeBlock(ref: BlockRef, count: number): BlockReceipts {
   const bytes = (length: number, last: number): Uint8Array => new Uint8Array(length).fill(last, length - 1);
+  const hashOf = (index: number): Uint8Array => Buffer.concat([bytes(31, ref.number), Uint8Array.of(index)]);
   const logs = Array.from(
     { length: count },
     (_, i): Log => ({
@@ -284,7 +291,7 @@ function fakeBlock(ref: BlockRef, count: number): BlockReceipts {
   );
   const receipts = logs.map(
     (_, i): Receipt => ({
-      transactionHash: bytes(32, i),
+      transactionHash: hashOf(i),
       type: 2,
       from: bytes(20, 9),
       to: bytes(20, 0xa0),
@@ -311,7 +318,7 @@ function fakeBlock(ref: BlockRef, count: number): BlockReceipts {
       timestamp: ref.number * 12,
       length: count,
       log,
-      transactionHash: (index) => bytes(32, index),
+      transactionHash: hashOf,
     },
   };
 }

@@ -16,7 +16,7 @@ import {
 } from '../../../src/subscriptions/streams/streams.ts';
 import { SUBSCRIPTION_METHODS } from '../../../src/subscriptions/subscribe-methods.ts';
 import { dispatcherOf, testMemory } from './dispatcher.ts';
-import { type FakeCall, FakeChain } from './head.ts';
+import { FAKE_RENDER, type FakeCall, FakeChain } from './head.ts';
 
 interface Settings {
   readonly front?: 'hybrid' | 'node';
@@ -69,9 +69,10 @@ export async function startListener(
         isCanonical: ({ number, hash }) => chain.canonicalHash(number) === hash,
       },
       json: new BlockJson({
+        ...FAKE_RENDER,
         header: (header) => Buffer.from(header).toString(),
         block: () => '{}',
-        transactions: ({ block }) => Buffer.from(block).toString(),
+        transactions: ({ block }) => [Buffer.from(block).toString()],
       }),
       readState: (read) =>
         read({ account: () => ({ nonce: '0x0', balance: '0x0' }), storageAt: (_address, slot) => slot }),

@@ -45,7 +45,7 @@ export async function describeChain(store: Store): Promise<unknown> {
       known: await store.numberOf(hash),
       block: block && toHex(block),
       receipts: hashes,
-      places: await Promise.all(hashes.map((transaction) => store.transaction(transaction))),
+      places: await Promise.all(hashes.map(async (transaction) => store.transaction(transaction))),
       logs: receipts && describeLogs(receipts.logs),
       state: number < marks.anchor.number ? undefined : (await readAll(store.scanState(number))).map(plain),
     });

@@ -33,7 +33,7 @@ pub use evm::effects::Effects;
 pub use evm::message::{CallOptions, CallRequest, CallResult};
 pub use json::{
     TransactionContext, block_from_json, block_json, header_hash_from_json, header_json, outcome_from_json,
-    transactions_from_json, transactions_json,
+    raw_block, raw_receipts, raw_transaction, transactions_from_json, transactions_json,
 };
 pub use model::commitment::Commitment;
 pub use model::diff::{Account, Diff};

@@ -29,15 +29,7 @@ fn read_receipts<T: StackTransaction>(spec: &ChainSpec, rlp: &[u8], text: &str) 
     let header = &block.header;
     check_contents(spec, &block)?;
     let sent = recover(spec, &block, 0, &Limits::none())?;
-    let list: Vec<Value> = serde_json::from_str(text).map_err(|why| malformed("receipts", why))?;
-    let roots = spec.receipts_hold_roots(header.number);
-    let receipts = list.into_iter().enumerate().map(|(index, value)| {
-        read_typed("receipts", index, value, |fields| {
-            // Some nodes write both; the chain commits to one.
-            fields.remove(if roots { "status" } else { "root" });
-        })
-    });
-    let receipts = receipts.collect::<Result<Vec<T::Receipt>, Error>>()?;
+    let receipts = read_list::<T>(spec, header, text)?;
     check_receipts::<T>(spec, header, &sent, &receipts).map_err(|error| Part::Receipts.blame(error))?;
     let l1 = match spec.stack {
         Stack::Op => l1_from_block(spec, header, &sent)?,
@@ -50,6 +42,23 @@ fn read_receipts<T: StackTransaction>(spec: &ChainSpec, rlp: &[u8], text: &str) 
         receipts: records(spec, header, &sent, &receipts, l1),
         diff: Diff::default(),
     })
+}
+
+/// Receipts as their JSON says, before anything is checked.
+pub(super) fn read_list<T: StackTransaction>(
+    spec: &ChainSpec,
+    header: &Header,
+    text: &str,
+) -> Result<Vec<T::Receipt>, Error> {
+    let list: Vec<Value> = serde_json::from_str(text).map_err(|why| malformed("receipts", why))?;
+    let roots = spec.receipts_hold_roots(header.number);
+    let receipts = list.into_iter().enumerate().map(|(index, value)| {
+        read_typed("receipts", index, value, |fields| {
+            // Some nodes write both; the chain commits to one.
+            fields.remove(if roots { "status" } else { "root" });
+        })
+    });
+    receipts.collect()
 }
 
 fn check_receipts<T: StackTransaction>(

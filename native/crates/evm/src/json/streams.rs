@@ -47,7 +47,8 @@ pub fn block_json(spec: &ChainSpec, pieces: &[&[u8]], hash: Option<B256>) -> Res
     }
 }
 
-fn block_shell<T: StackTransaction>(pieces: &[&[u8]], hash: Option<B256>) -> Result<String, Error> {
+/// The whole of a block from its pieces.
+pub(super) fn join<T: StackTransaction>(pieces: &[&[u8]]) -> Result<Block<T>, Error> {
     let (last, first) = pieces.split_last().ok_or_else(|| malformed("block", "there is nothing of it"))?;
     let mut block = decode::<T>(last)?;
     let mut transactions = Vec::new();
@@ -56,6 +57,11 @@ fn block_shell<T: StackTransaction>(pieces: &[&[u8]], hash: Option<B256>) -> Res
     }
     transactions.append(&mut block.body.transactions);
     block.body.transactions = transactions;
+    Ok(block)
+}
+
+fn block_shell<T: StackTransaction>(pieces: &[&[u8]], hash: Option<B256>) -> Result<String, Error> {
+    let block = join::<T>(pieces)?;
     let size = U64::from(block.length());
     let Block { header, body: BlockBody { ommers, withdrawals, .. } } = block;
     let listed = ListedBlock {
@@ -77,6 +83,8 @@ pub struct TransactionContext<'a> {
     pub senders: &'a [Address],
     /// Of deposits only, in order; what is not there is 0.
     pub deposit_nonces: &'a [u64],
+    /// The only one that is wanted, counted from these; all without it.
+    pub only: Option<usize>,
 }
 
 /// A transaction with what it does not hold itself.
@@ -110,8 +118,12 @@ struct ListedDeposit {
     to: Option<()>,
 }
 
-/// The transactions of a block or of a piece of it (RLP), as `eth_getBlockByHash` lists them.
-pub fn transactions_json(spec: &ChainSpec, rlp: &[u8], context: &TransactionContext<'_>) -> Result<String, Error> {
+/// The transactions of a block or of a piece of it (RLP), each as `eth_getBlockByHash` lists it.
+pub fn transactions_json(
+    spec: &ChainSpec,
+    rlp: &[u8],
+    context: &TransactionContext<'_>,
+) -> Result<Vec<String>, Error> {
     match spec.stack {
         Stack::Ethereum => list::<TxEnvelope>(spec, rlp, context),
         Stack::Op => list::<OpTxEnvelope>(spec, rlp, context),
@@ -122,7 +134,7 @@ fn list<T: StackTransaction + Serialize>(
     spec: &ChainSpec,
     rlp: &[u8],
     context: &TransactionContext<'_>,
-) -> Result<String, Error> {
+) -> Result<Vec<String>, Error> {
     let block = decode::<T>(rlp)?;
     let (header, transactions) = (&block.header, &block.body.transactions);
     if ![0, transactions.len()].contains(&context.senders.len()) {
@@ -131,9 +143,13 @@ fn list<T: StackTransaction + Serialize>(
     let canonical = signatures_are_canonical(spec, header.number);
     let version = spec.is_canyon_active_at_timestamp(header.timestamp).then_some(U64::ONE);
     let mut nonces = context.deposit_nonces.iter();
-    let mut all = Vec::with_capacity(transactions.len());
+    let mut all = Vec::with_capacity(if context.only.is_some() { 1 } else { transactions.len() });
     for (index, tx) in transactions.iter().enumerate() {
         let is_deposit = tx.ty() == DEPOSIT;
+        let nonce = if is_deposit { nonces.next().copied().unwrap_or_default() } else { 0 };
+        if context.only.is_some_and(|only| only != index) {
+            continue;
+        }
         let from = match context.senders.get(index) {
             // A deposit names its sender itself.
             _ if is_deposit => None,
@@ -144,7 +160,7 @@ fn list<T: StackTransaction + Serialize>(
             }
         };
         let paid = tx.gas_price().is_none().then(|| tx.effective_gas_price(header.base_fee_per_gas));
-        all.push(Listed {
+        let listed = Listed {
             transaction: tx,
             block_hash: context.block_hash,
             block_number: U64::from(header.number),
@@ -153,11 +169,12 @@ fn list<T: StackTransaction + Serialize>(
             from,
             gas_price: paid.map(U128::from),
             deposit: is_deposit.then(|| ListedDeposit {
-                nonce: nonces.next().map_or(U64::ZERO, |nonce| U64::from(*nonce)),
+                nonce: U64::from(nonce),
                 deposit_receipt_version: version,
                 to: tx.is_create().then_some(()),
             }),
-        });
+        };
+        all.push(serde_json::to_string(&listed).map_err(|why| malformed("transaction", why))?);
     }
-    serde_json::to_string(&all).map_err(|why| malformed("transactions", why))
+    Ok(all)
 }

@@ -1,0 +1,107 @@
+import { andThen } from '../primitives/awaitable.ts';
+import type { BlockSelector } from '../primitives/block-selector.ts';
+import { type Awaitable, type Hex, toHex, ZERO_HASH } from '../primitives/hex.ts';
+import type { Listing } from './block-json.ts';
+import type { BlockForms, Snapshot, TransactionForms } from './snapshot.ts';
+
+/** An answer about a block that a snapshot names, or undefined where it knows of none. */
+type FromBlock<T> = (snapshot: Snapshot, selector: BlockSelector) => Awaitable<T | undefined>;
+/** The same about a transaction. */
+type FromTransaction<T> = (snapshot: Snapshot, hash: Hex) => Awaitable<T | undefined>;
+
+function fromBlock<T>(give: BlockForms<T>): FromBlock<T> {
+  return (snapshot, selector) => snapshot.fromBlock(selector, give);
+}
+
+function fromTransaction<T>(give: TransactionForms<T>): FromTransaction<T> {
+  return (snapshot, hash) => snapshot.fromTransaction(hash, give);
+}
+
+const transaction: TransactionForms<string> = {
+  preconfirmed: (block, index, { json }) => json.ofPreconfirmed(block, index),
+  confirmed: (ref, index, reader) =>
+    andThen(reader.sealed(ref), (block) => reader.json.transaction(block, index)),
+};
+
+/** The JSON array of a block's receipts. */
+export const receiptsOf = fromBlock<Buffer>({
+  preconfirmed: (block) => block.receiptsJson(),
+  confirmed: (ref, reader) => reader.receipts(ref),
+});
+
+/** The JSON of a block. */
+export function blockOf(
+  snapshot: Snapshot,
+  selector: BlockSelector,
+  listing: Listing,
+): Awaitable<string | undefined> {
+  return snapshot.fromBlock(selector, {
+    preconfirmed: (block, { json }) => json.preconfirmed(block, listing),
+    confirmed: (ref, reader) => andThen(reader.sealed(ref), (block) => reader.json.sealed(block, listing)),
+  });
+}
+
+/** The JSON of a block's header. */
+export const headerOf = fromBlock<string>({
+  preconfirmed: ({ header, timestampMs }, { json }) => json.header(header, timestampMs, ZERO_HASH),
+  confirmed: (ref, reader) =>
+    andThen(reader.header(ref), (header) =>
+      andThen(reader.receiptsOf(ref), ({ logs }) => reader.json.header(header, logs.timestampMs)),
+    ),
+});
+
+/** How many transactions a block has. */
+export const transactionCountOf = fromBlock<number>({
+  preconfirmed: ({ transactions }) => transactions,
+  confirmed: (ref, reader) => andThen(reader.receiptsOf(ref), ({ receipts }) => receipts.length),
+});
+
+/** The JSON of one transaction of a block. */
+export function transactionAt(
+  snapshot: Snapshot,
+  selector: BlockSelector,
+  index: number,
+): Awaitable<string | undefined> {
+  return snapshot.fromBlock(selector, {
+    preconfirmed: (block, reader) => transaction.preconfirmed(block, index, reader),
+    confirmed: (ref, reader) => transaction.confirmed(ref, index, reader),
+  });
+}
+
+/** The JSON of a transaction. */
+export const transactionOf = fromTransaction(transaction);
+
+/** The JSON of a transaction's receipt. */
+export const receiptOf = fromTransaction<string>({
+  preconfirmed: (block, index) => block.receiptJson(index),
+  confirmed: (ref, index, reader) => reader.receipt(ref, index),
+});
+
+/** The bytes of a block's header, as hex. */
+export const rawHeaderOf = fromBlock<Hex>({
+  preconfirmed: ({ header }) => toHex(header),
+  confirmed: (ref, reader) => andThen(reader.header(ref), toHex),
+});
+
+/** The bytes of a block, as hex. */
+export const rawBlockOf = fromBlock<Hex>({
+  preconfirmed: (block, { json }) => json.rawPreconfirmed(block),
+  confirmed: (ref, reader) => andThen(reader.blockBytes(ref), toHex),
+});
+
+/** The bytes of each of a block's receipts, as hex. */
+export const rawReceiptsOf = fromBlock<readonly Hex[]>({
+  preconfirmed: (block, { json }) =>
+    andThen(block.receiptsJson(), (receipts) => json.rawReceipts(block.header, receipts)),
+  confirmed: (ref, reader) =>
+    andThen(reader.header(ref), (header) =>
+      andThen(reader.receipts(ref), (receipts) => reader.json.rawReceipts(header, receipts)),
+    ),
+});
+
+/** The bytes of a transaction, as hex. */
+export const rawTransactionOf = fromTransaction<Hex>({
+  preconfirmed: (block, index, { json }) => json.rawOfPreconfirmed(block, index),
+  confirmed: (ref, index, reader) =>
+    andThen(reader.blockBytes(ref), (block) => reader.json.rawTransaction(block, index)),
+});
