@@ -14,6 +14,7 @@ import {
   debugGetRawTransaction,
 } from './debug/debug_getRaw.ts';
 import { ethGetLogs } from './logs/eth_getLogs.ts';
+import { ethGetLogsWithCursor } from './logs/eth_getLogsWithCursor.ts';
 import type { Method } from './method.ts';
 import { ethChainId } from './node/eth_chainId.ts';
 import { ethSyncing } from './node/eth_syncing.ts';
@@ -35,6 +36,7 @@ import { ethGetTransactionReceipt } from './transactions/eth_getTransactionRecei
 
 const METHODS: readonly Method[] = [
   ethGetLogs,
+  ethGetLogsWithCursor,
   ethCall,
   ethGetBlockReceipts,
   ethGetStorageAt,

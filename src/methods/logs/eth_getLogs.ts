@@ -1,18 +1,20 @@
 import { andThen } from '../../primitives/awaitable.ts';
-import { blocksIn } from '../../primitives/block-span.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
 import { toQuantity } from '../../primitives/parse.ts';
-import { MethodError } from '../errors.ts';
 import type { LogLimits, Method, MethodContext, RawJson } from '../method.ts';
-import { addressSchema, boundSchema, hashSchema, logSchema } from '../schemas.ts';
-import { type LogFilter, parseLogFilter } from './log-filter.ts';
-
-/** What the JSON-RPC envelope may add to the result; viem counts the whole body. */
-const ENVELOPE_BYTES = 1_024;
-
-const topicSchema = { oneOf: [{ type: 'null' }, hashSchema, { type: 'array', items: hashSchema }] };
+import { logSchema } from '../schemas.ts';
+import { type LogFilter, parseLogFilter, type RangeFilter } from './log-filter.ts';
+import {
+  blockTooLarge,
+  checkpointOf,
+  ENVELOPE_BYTES,
+  FILTER_WORDS,
+  filterProperties,
+  mostBlocks,
+  rangeOf,
+} from './log-range.ts';
 
 export const ethGetLogs: Method = {
   name: 'eth_getLogs',
@@ -22,19 +24,8 @@ export const ethGetLogs: Method = {
     {
       name: 'filter',
       required: true,
-      description:
-        '`fromBlock` and `toBlock` (default `latest`), or `blockHash`; `address` (one or several); `topics` by ' +
-        'position (null for anything, one, or several).',
-      schema: {
-        type: 'object',
-        properties: {
-          fromBlock: boundSchema,
-          toBlock: boundSchema,
-          blockHash: hashSchema,
-          address: { oneOf: [addressSchema, { type: 'array', items: addressSchema, maxItems: 1000 }] },
-          topics: { type: 'array', items: topicSchema, maxItems: 4 },
-        },
-      },
+      description: FILTER_WORDS,
+      schema: { type: 'object', properties: filterProperties },
     },
   ],
   result: {
@@ -56,25 +47,9 @@ export const ethGetLogs: Method = {
   },
 };
 
-function logsInRange(
-  filter: Extract<LogFilter, { blockHash?: never }>,
-  context: MethodContext,
-): Awaitable<RawJson> {
+function logsInRange(filter: RangeFilter, context: MethodContext): Awaitable<RawJson> {
   const { snapshot, settings } = context;
-  const head = snapshot.head.number;
-  const from = snapshot.logBound(filter.from, 'from');
-  const to = snapshot.logBound(filter.to, 'to');
-  if (from > to) throw new InvalidParamsError('invalid block range params');
-  // A tag never points above what the snapshot holds: only a number can.
-  const above = [filter.to, filter.from].find((bound) => bound.kind === 'number' && bound.number > head);
-  if (above?.kind === 'number') {
-    const standard = 'block range extends beyond current head block';
-    throw new InvalidParamsError(
-      settings.compat
-        ? standard
-        : `${standard}: requested ${BigInt(above.hex)}, head ${head} (toBlock greater than latest)`,
-    );
-  }
+  const { from, to } = rangeOf(filter, context);
   if (from === to) {
     return andThen(snapshot.logsAt(from, filter.query, checkpointOf(context)), (json) =>
       json === undefined ? '[]' : checkSize(json, toQuantity(from), settings.logs),
@@ -84,29 +59,14 @@ function logsInRange(
 }
 
 /** Throws when a range is longer than it may be now. */
-function checkRange(length: number, { snapshot, settings }: MethodContext): Awaitable<void> {
-  const { maxBlockRange } = settings.logs;
-  if (length <= maxBlockRange.blocks) return;
-  const expect = (limit: number): void => {
+function checkRange(length: number, context: MethodContext): Awaitable<void> {
+  if (length <= context.settings.logs.maxBlockRange.blocks) return;
+  return andThen(mostBlocks(context), (limit) => {
     if (length <= limit) return;
     throw new InvalidParamsError(
       `query exceeds max block range ${limit}: block range too large, maximum allowed is ${limit} blocks`,
     );
-  };
-  if (maxBlockRange.ms === 0) return expect(maxBlockRange.blocks);
-  return andThen(snapshot.blockTimeMs(), (ms) => expect(blocksIn(maxBlockRange, ms)));
-}
-
-/** Ends a query whose time is up, or that nobody waits for; looked at whether anything matches or not. */
-function checkpointOf(context: MethodContext): () => void {
-  const { timeLimitMs } = context.settings.logs;
-  const deadline = performance.now() + timeLimitMs;
-  return () => {
-    if (context.isOver) throw new MethodError({ code: 'CANCELLED' });
-    if (performance.now() > deadline) {
-      throw new MethodError({ code: 'TIME_LIMIT', what: 'query', milliseconds: timeLimitMs });
-    }
-  };
+  });
 }
 
 async function collect(
@@ -161,12 +121,5 @@ function tooManyResults(from: number, full: number, limits: LogLimits): InvalidP
   return new InvalidParamsError(
     `query exceeds max results ${limits.maxResults}, retry with the range ${from}-${to}. ` +
       `Try with this block range [${toQuantity(from)}, ${toQuantity(to)}].`,
-  );
-}
-
-function blockTooLarge(block: string, maxBytes: number): InvalidParamsError {
-  return new InvalidParamsError(
-    `the matching logs of block ${block} alone exceed max response size ${maxBytes} bytes: ` +
-      'narrow the address or topics',
   );
 }

@@ -13,6 +13,7 @@ export type LogFilter = { readonly query: LogQuery } & (
   | { readonly blockHash: Hex }
   | { readonly blockHash?: never; readonly from: LogBound; readonly to: LogBound }
 );
+export type RangeFilter = Extract<LogFilter, { readonly blockHash?: never }>;
 
 export interface LogFilterRules {
   readonly compat: boolean;

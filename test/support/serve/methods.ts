@@ -1,4 +1,5 @@
 import type { ForwardCall } from '../../../src/executor/interface.ts';
+import type { Head } from '../../../src/head/head.ts';
 import type { Method, MethodSettings } from '../../../src/methods/method.ts';
 import { LoadBudget } from '../../../src/primitives/load-budget.ts';
 import { type FakeCall, FakeChain } from './head.ts';
@@ -23,6 +24,8 @@ export const testSettings: MethodSettings = {
 
 interface RunOptions {
   readonly chain?: FakeChain;
+  /** Of a chain that goes on between runs. */
+  readonly head?: Head;
   readonly settings?: Partial<MethodSettings>;
   readonly call?: FakeCall;
   readonly signal?: AbortSignal;
@@ -36,7 +39,7 @@ export async function runMethod(
   options: RunOptions = {},
 ): Promise<unknown> {
   const chain = options.chain ?? new FakeChain().add(0).add(1).add(2).add(3).add(4);
-  const head = await chain.head(options.call);
+  const head = options.head ?? (await chain.head(options.call));
   const { signal = new AbortController().signal } = options;
   const json = await method.handle(params, {
     snapshot: head.snapshot(),
