@@ -1,6 +1,7 @@
 import type { StateDiff } from '../chain/diff.ts';
 import type { Log } from '../chain/log.ts';
 import type { BlockRef, Outcome } from '../chain/outcome.ts';
+import type { Receipt } from '../chain/receipt.ts';
 import type { Hex } from '../primitives/hex.ts';
 
 /** Which flashblock of which pre-confirmed block, and under which version its state can be read. */
@@ -36,8 +37,7 @@ export interface RemovedBlock extends BlockRef {
   readonly timestamp: number;
   readonly timestampMs?: number | undefined;
   readonly logs: readonly Log[];
-  /** By transaction index, of transactions with logs. */
-  readonly transactionHashes: ReadonlyMap<number, Uint8Array>;
+  readonly receipts: readonly Receipt[];
   /** What it had changed, decoded when it is first asked for. */
   readonly diff: StateDiff;
 }

@@ -85,6 +85,11 @@ export class PreconfirmedBlock implements BlockLogs {
     return this.flashblocks.at(-1)?.outcome.header ?? new Uint8Array();
   }
 
+  /** Of all its transactions so far. */
+  get receipts(): readonly Receipt[] {
+    return this.#receipts;
+  }
+
   /** How many transactions it has so far. */
   get transactions(): number {
     return this.#receipts.length;

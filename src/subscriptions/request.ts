@@ -6,6 +6,7 @@ import type { Hex } from '../primitives/hex.ts';
 import {
   parseAddress,
   parseArray,
+  parseHash,
   parseObject,
   parseString,
   parseUint64,
@@ -36,8 +37,17 @@ export interface StateRequest {
   readonly addresses: readonly Hex[];
 }
 
+/** Transactions as soon as they are pre-confirmed, or confirmed without having been. */
+export type TransactionRequest =
+  | { readonly kind: 'newPendingTransactions'; readonly full: boolean }
+  | {
+      readonly kind: 'transactionReceipts';
+      /** Of these transactions only; undefined for all. */
+      readonly hashes: ReadonlySet<Hex> | undefined;
+    };
+
 /** What a client subscribes to. */
-export type SubscriptionRequest = LogRequest | BlockRequest | StateRequest;
+export type SubscriptionRequest = LogRequest | BlockRequest | StateRequest | TransactionRequest;
 export type SubscriptionKind = SubscriptionRequest['kind'];
 
 export const SUBSCRIPTION_KINDS = [
@@ -47,6 +57,8 @@ export const SUBSCRIPTION_KINDS = [
   'newFlashblocks',
   'newFlashblockTransactions',
   'stateChanges',
+  'newPendingTransactions',
+  'transactionReceipts',
 ] as const satisfies readonly SubscriptionKind[];
 
 /** What a subscription costs, and each address or topic that it asks for, measured. */
@@ -65,9 +77,12 @@ function valuesOf(request: SubscriptionRequest): number {
       return [request.query.addresses, ...request.query.topics].reduce((sum, { length }) => sum + length, 0);
     case 'stateChanges':
       return request.addresses.length;
+    case 'transactionReceipts':
+      return request.hashes?.size ?? 0;
     case 'newHeads':
     case 'newFlashblocks':
     case 'newFlashblockTransactions':
+    case 'newPendingTransactions':
       return 0;
   }
 }
@@ -95,12 +110,15 @@ export function parseRequest(
       if (option !== undefined) throw new InvalidParamsError(`${OPTIONS}: ${kind} takes no options`);
       return { kind };
     case 'newFlashblockTransactions':
+    case 'newPendingTransactions':
       if (option !== undefined && typeof option !== 'boolean') {
         throw new InvalidParamsError(`${OPTIONS}: expected a boolean`);
       }
       return { kind, full: option ?? false };
     case 'stateChanges':
       return { kind, addresses: parseAddresses(option, context.settings.logs.maxAddresses) };
+    case 'transactionReceipts':
+      return { kind, hashes: parseHashes(option ?? {}, context.settings.logs.maxTopics) };
   }
 }
 
@@ -151,4 +169,14 @@ function parseAddresses(value: unknown, max: number): readonly Hex[] {
   return [
     ...new Set(items.map((item, at) => parseAddress(item, `${OPTIONS}: invalid address at index ${at}`))),
   ];
+}
+
+/** As geth: no hashes are all of them. */
+function parseHashes(value: unknown, max: number): ReadonlySet<Hex> | undefined {
+  const { transactionHashes } = parseObject(value, OPTIONS);
+  if (transactionHashes === undefined || transactionHashes === null) return undefined;
+  const items = parseArray(transactionHashes, `${OPTIONS}: transactionHashes`);
+  if (items.length > max) throw new InvalidParamsError(`${OPTIONS}: at most ${max} transactionHashes`);
+  if (items.length === 0) return undefined;
+  return new Set(items.map((item, at) => parseHash(item, `${OPTIONS}: transactionHashes[${at}]`)));
 }

@@ -14,7 +14,8 @@ const idSchema = { type: 'string', pattern: '^0x[0-9a-f]+$' };
 
 const ethSubscribe: Method = {
   name: 'eth_subscribe',
-  summary: 'Subscribes to logs, blocks, flashblocks or state changes. WebSocket only.',
+  summary:
+    'Subscribes to logs, blocks, flashblocks, transactions, receipts or state changes. WebSocket only.',
   rules: ['A10', 'B11'],
   params: [
     {
@@ -28,7 +29,8 @@ const ethSubscribe: Method = {
       required: false,
       description:
         '`logs`, `pendingLogs`: a filter with `address` and `topics`, and `fromBlock` (with `fromLogIndex`) for ' +
-        'history first. `newFlashblockTransactions`: true for whole transactions. `stateChanges`: addresses.',
+        'history first. `newFlashblockTransactions`, `newPendingTransactions`: true for whole transactions. ' +
+        '`stateChanges`: addresses. `transactionReceipts`: `{transactionHashes}`, or all.',
       schema: { oneOf: [{ type: 'object' }, { type: 'boolean' }, { type: 'array' }] },
     },
   ],

@@ -111,7 +111,7 @@ it('refuses unknown kinds and wrong parameters', async () => {
     const { error } = await client.ask('eth_subscribe', ...params);
     return `${error?.code} ${error?.message}`;
   };
-  expect(await refused('newPendingTransactions')).toMatch(/^-32602 no "newPendingTransactions" subscription/);
+  expect(await refused('newPendingBlocks')).toMatch(/^-32602 no "newPendingBlocks" subscription/);
   expect(await refused()).toMatch(/^-32602 missing value/);
   expect(await refused('logs', { address: '0x12' })).toMatch(/^-32602/);
   expect(await refused('logs', { blockHash: ZERO })).toMatch(/^-32602/);
@@ -120,6 +120,9 @@ it('refuses unknown kinds and wrong parameters', async () => {
   expect(await refused('logs', { fromBlock: '0x100' })).toMatch(/^-32602 block range extends beyond/);
   expect(await refused('newHeads', {})).toMatch(/^-32602/);
   expect(await refused('newFlashblockTransactions', 1)).toMatch(/^-32602/);
+  expect(await refused('newPendingTransactions', {})).toMatch(/^-32602/);
+  expect(await refused('transactionReceipts', { transactionHashes: ['0x12'] })).toMatch(/^-32602/);
+  expect(await refused('transactionReceipts', [ZERO])).toMatch(/^-32602/);
   expect(await refused('stateChanges')).toMatch(/^-32602/);
   expect(await refused('stateChanges', [])).toMatch(/^-32602/);
   expect((await client.ask('eth_unsubscribe', '0x77')).error?.message).toBe('subscription not found');

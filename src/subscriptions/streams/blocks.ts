@@ -1,7 +1,6 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import type { ConfirmedBlock, PreconfirmedFlashblock } from '../../feed/interface.ts';
 import type { BlockJson } from '../../head/block-json.ts';
-import type { PreconfirmedBlock } from '../../head/preconfirmed.ts';
 import { RenderedBlock } from '../../head/rendered.ts';
 import { type Hex, toHex } from '../../primitives/hex.ts';
 import type { Sink } from '../interface.ts';
@@ -57,7 +56,7 @@ export class BlockStreams {
     const newest = this.#modules.ledger.standing.at(-1);
     if (newest === undefined || risen.length === 0) return;
     if (this.#flashblocks.size > 0) {
-      tell(this.#flashblocks, this.#modules.json.preconfirmed(newest.block, 'whole'));
+      tell(this.#flashblocks, this.#modules.json.preconfirmed(newest, 'whole'));
     }
     for (const flashblock of risen) {
       this.#tellHashes(flashblock.outcome);
@@ -96,9 +95,7 @@ export class BlockStreams {
 
   #withLogs(flashblock: PreconfirmedFlashblock): Iterable<string> {
     const { outcome, firstLog } = flashblock;
-    const isIts = ({ block }: { readonly block: PreconfirmedBlock }): boolean =>
-      block.number === outcome.number;
-    const block = this.#modules.ledger.standing.find(isIts)?.block;
+    const block = this.#modules.ledger.standing.find(({ number }) => number === outcome.number);
     const texts = this.#modules.json.ofFlashblock(flashblock, block?.timestampMs);
     return withLogs(outcome, texts, block?.rendered, firstLog);
   }

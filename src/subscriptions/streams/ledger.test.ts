@@ -104,7 +104,7 @@ it('takes nothing back while a block is sealed and not told of, whatever the nex
   expect(begun.added).toHaveLength(1);
   const sealed = ledger.apply({ kind: 'confirmed', removed: [], added: [confirmed(one)] });
   expect(sealed.pending).toEqual({ removed: [], added: [] });
-  expect(ledger.standing.map(({ block }) => block.number)).toEqual([2]);
+  expect(ledger.standing.map((block) => block.number)).toEqual([2]);
 });
 
 it('knows a block without a hash again when it is sealed, and tells nothing of it twice (B6)', () => {

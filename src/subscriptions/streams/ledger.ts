@@ -6,24 +6,9 @@ import type {
   RemovedBlock,
 } from '../../feed/interface.ts';
 import { type PreconfirmedBlock, standingOn, withFlashblock } from '../../head/preconfirmed.ts';
-import type { Hex } from '../../primitives/hex.ts';
 import type { BlockLogs } from '../../store/interface.ts';
-import {
-  ConfirmedLogs,
-  clip,
-  commonLogs,
-  type LogChange,
-  type LogRun,
-  RemovedLogs,
-  runsDown,
-  type Segment,
-} from './log-run.ts';
-
-/** A pre-confirmed block on top of the tip, and what clients hold of it. */
-interface StandingBlock {
-  readonly block: PreconfirmedBlock;
-  readonly segments: readonly Segment[];
-}
+import { HeldStack, UNTOLD } from './held-stack.ts';
+import { ConfirmedLogs, commonLogs, type LogChange, type LogRun, RemovedLogs } from './log-run.ts';
 
 /** What one event changed. */
 export interface LedgerStep {
@@ -47,24 +32,7 @@ export interface LedgerOptions {
   readonly undoWindow: number;
 }
 
-/** Something above the last common block, of the old or the new chain. */
-interface Layer {
-  readonly block: BlockLogs;
-  /** Undefined where it is not known. */
-  readonly hash: Hex | undefined;
-  readonly isConfirmed: boolean;
-  segments: readonly Segment[];
-}
-
-interface Confirmed {
-  readonly at: number;
-  readonly segments: readonly Segment[];
-}
-
 const NOTHING: LogChange = { removed: [], added: [] };
-const TO_THE_LAST = Number.POSITIVE_INFINITY;
-/** Of a block confirmed before there was a ledger, nobody was told as it came. */
-const UNTOLD: Segment = { first: 0, end: TO_THE_LAST, since: 0, hashedFrom: 0 };
 
 /** The feed is not what it has to be: an event does not continue what was told before. */
 export class FeedGapError extends Error {}
@@ -74,7 +42,6 @@ export class FeedGapError extends Error {}
  * stacks: what is taken back is the newest, what is added comes after all that is held. Pure: no I/O, no clock.
  */
 export class Ledger {
-  readonly #options: LedgerOptions;
   #position = 0;
   #lineage = 0;
   /** Undefined until the first block of a new copy is told. */
@@ -84,11 +51,11 @@ export class Ledger {
   /** All pre-confirmed blocks told of, ascending, whether they stand on the tip or not. */
   #told: readonly PreconfirmedBlock[] = [];
   /** Those that stand on it. */
-  #standing: readonly StandingBlock[] = [];
-  readonly #confirmed = new Map<number, Confirmed>();
+  #standing: readonly PreconfirmedBlock[] = [];
+  readonly #logs: HeldStack<BlockLogs>;
 
-  constructor(options: LedgerOptions, tip: BlockRef | undefined) {
-    this.#options = options;
+  constructor({ undoWindow }: LedgerOptions, tip: BlockRef | undefined) {
+    this.#logs = new HeldStack({ undoWindow, common: commonLogs });
     this.#tip = tip;
   }
 
@@ -108,13 +75,13 @@ export class Ledger {
   }
 
   /** Pre-confirmed blocks on top of it, ascending. */
-  get standing(): readonly StandingBlock[] {
+  get standing(): readonly PreconfirmedBlock[] {
     return this.#standing;
   }
 
   /** The logs of those, ascending. */
   standingLogs(): readonly LogRun[] {
-    return this.#standing.flatMap(({ block, segments }) => runsDown(block, segments, 0).toReversed());
+    return this.#logs.standing();
   }
 
   /** Takes the next event. Throws `FeedGapError` when it does not continue the last one. */
@@ -143,7 +110,7 @@ export class Ledger {
     this.#tip = tip;
     this.#told = [];
     this.#standing = [];
-    this.#confirmed.clear();
+    this.#logs.clear();
   }
 
   #confirm(removed: readonly RemovedBlock[], added: readonly ConfirmedBlock[]): LedgerStep {
@@ -167,32 +134,25 @@ export class Ledger {
 
   /** Works out what stands now, and what that changed. */
   #moved(removed: readonly RemovedBlock[], added: readonly ConfirmedBlock[]): LedgerStep {
-    const before = this.#standing;
-    const old: readonly Layer[] = before.map(({ block, segments }) => ({
-      ...{ block, segments },
-      hash: block.hashSoFar,
-      isConfirmed: false,
-    }));
-    const confirmed: readonly Layer[] = added.map((block) =>
-      layer(new ConfirmedLogs(block), block.hash, true),
-    );
+    const were = this.#standing;
     const stands = this.#tip === undefined ? [] : standingOn(this.#told, this.#tip);
-    const preconfirmed = stands.map((block) => layer(block, block.hashSoFar, false));
-    const [gone, come] = this.#compare(old, [...confirmed, ...preconfirmed], removed.length === 0);
-    this.#standing = stands.map((block, at) => ({ block, segments: preconfirmed[at]?.segments ?? [] }));
-    const takenOff = removed.map((block) => this.#takeOff(block));
-    for (const { block, segments } of confirmed) this.#remember(block, segments);
-    const were = before.map(({ block }) => block);
+    this.#standing = stands;
+    const confirmed = added.map((block) => ({ block: new ConfirmedLogs(block), hash: block.hash }));
+    const { change, takenOff } = this.#logs.move(this.#position, {
+      removed: removed.map((block) => new RemovedLogs(block)),
+      added: confirmed,
+      stands: stands.map((block) => ({ block, hash: block.hashSoFar })),
+    });
     const [told, standing] = [flashblocksOf(were), flashblocksOf(stands)];
     const isSealed = (was: PreconfirmedBlock, block: ConfirmedBlock): boolean =>
       was.number === block.number && was.isSealedAs(block);
     const lost = flashblocksOf(were.filter((was) => !added.some((block) => isSealed(was, block))));
     return this.#step({
       confirmed: {
-        removed: takenOff.map(({ whole }) => whole),
-        added: confirmed.map((now) => ({ ...this.#fresh(now, 0), block: now.block })),
+        removed: takenOff.map(({ block, at }) => ({ ...UNTOLD, since: at, block })),
+        added: confirmed.map(({ block }) => ({ ...UNTOLD, since: this.#position, block })),
       },
-      pending: { removed: [...gone, ...takenOff.flatMap(({ runs }) => runs)], added: come },
+      pending: change,
       dropped: [...lost].filter((flashblock) => !standing.has(flashblock)),
       risen: [...standing].filter((flashblock) => !told.has(flashblock)),
       added: added.map((block) => ({
@@ -201,65 +161,6 @@ export class Ledger {
       })),
       removed,
     });
-  }
-
-  #remember({ number }: BlockRef, segments: readonly Segment[]): void {
-    this.#confirmed.set(number, { at: this.#position, segments });
-    this.#confirmed.delete(number - this.#options.undoWindow - 1);
-  }
-
-  /** What is taken back of the old layers and added of the new; new layers inherit what clients hold of them. */
-  #compare(
-    old: readonly Layer[],
-    next: readonly Layer[],
-    mayShare: boolean,
-  ): readonly [gone: readonly LogRun[], come: readonly LogRun[]] {
-    let shared = mayShare;
-    let lost = mayShare ? next.length : 0;
-    const gone: (readonly LogRun[])[] = [];
-    const come: LogRun[] = [];
-    for (const [at, now] of next.entries()) {
-      const was = shared ? old[at] : undefined;
-      const isSame = was !== undefined && now.isConfirmed && was.hash === now.hash;
-      const kept = was === undefined ? 0 : isSame ? was.block.length : commonLogs(was.block, now.block);
-      const inherited = clip(was?.segments ?? [], kept).map((segment) =>
-        this.#inherit(segment, now.isConfirmed),
-      );
-      if (was !== undefined) gone.push(runsDown(was.block, was.segments, kept));
-      if (isSame || (was !== undefined && kept === was.block.length && kept === now.block.length)) {
-        now.segments = inherited;
-        continue;
-      }
-      // From the first difference on nothing is shared: what is added comes after all that is held.
-      if (shared) lost = at + 1;
-      shared = false;
-      const rest = this.#fresh(now, kept);
-      now.segments = [...inherited, rest];
-      come.push({ ...rest, block: now.block });
-    }
-    for (const { block, segments } of old.slice(lost)) gone.push(runsDown(block, segments, 0));
-    return [gone.reverse().flat(), come];
-  }
-
-  #inherit(segment: Segment, isConfirmed: boolean): Segment {
-    return isConfirmed ? { ...segment, hashedFrom: this.#position } : segment;
-  }
-
-  /** The logs of a layer from index `first` on, which nobody holds yet. */
-  #fresh({ block, isConfirmed }: Layer, first: number): Segment {
-    return isConfirmed
-      ? { first, end: TO_THE_LAST, since: this.#position, hashedFrom: 0 }
-      : { first, end: block.length, since: this.#position, hashedFrom: Number.POSITIVE_INFINITY };
-  }
-
-  #takeOff(removed: RemovedBlock): { readonly whole: LogRun; readonly runs: readonly LogRun[] } {
-    const block = new RemovedLogs(removed);
-    const known = this.#confirmed.get(block.number);
-    this.#confirmed.delete(block.number);
-    return {
-      whole: { ...UNTOLD, since: known?.at ?? 0, block },
-      runs: runsDown(block, known?.segments ?? [UNTOLD], 0),
-    };
   }
 
   #step(step: Partial<LedgerStep>): LedgerStep {
@@ -278,10 +179,6 @@ export class Ledger {
 
 function parentOf(block: RemovedBlock | undefined): BlockRef | undefined {
   return block && { number: block.number - 1, hash: block.parentHash };
-}
-
-function layer(block: BlockLogs, hash: Hex | undefined, isConfirmed: boolean): Layer {
-  return { block, hash, isConfirmed, segments: [] };
 }
 
 function flashblocksOf(blocks: readonly PreconfirmedBlock[]): ReadonlySet<PreconfirmedFlashblock> {

@@ -71,7 +71,8 @@ function endOf({ block, end }: LogRun): number {
   return Math.min(end, block.length);
 }
 
-function hashless(block: BlockLogs): BlockLogs {
+/** The same logs, of a block that has no hash yet. */
+export function hashless(block: BlockLogs): BlockLogs {
   if (block.hash === ZERO_HASH) return block;
   return {
     number: block.number,

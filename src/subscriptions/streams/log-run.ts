@@ -1,31 +1,13 @@
 import type { ConfirmedBlock, RemovedBlock } from '../../feed/interface.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import type { BlockLogs } from '../../store/interface.ts';
-
-/** Logs of one block that clients hold alike: from index `first` up to `end`, or to the block's last. */
-export interface Segment {
-  readonly first: number;
-  readonly end: number;
-  /** The position at which they came to stand. Whoever subscribed later has not been told of them. */
-  readonly since: number;
-  /**
-   * The position at which their block was confirmed: who was live before holds them with an all-zero block hash. 0 for
-   * logs that nobody was told of before that, infinite for those that are pre-confirmed still.
-   */
-  readonly hashedFrom: number;
-}
+import type { Change, Run } from './held-stack.ts';
 
 /** Some logs of one block, on their way. */
-export interface LogRun extends Segment {
-  readonly block: BlockLogs;
-}
+export type LogRun = Run<BlockLogs>;
 
-/** What one event does to one view of the chain. */
-export interface LogChange {
-  /** Newest first; the logs of a run too are taken back from its last to its first. */
-  readonly removed: readonly LogRun[];
-  readonly added: readonly LogRun[];
-}
+/** What one event does to one view of the chain's logs. */
+export type LogChange = Change<BlockLogs>;
 
 /** The logs of a block that was confirmed; nothing of it is decoded before somebody asks. */
 export class ConfirmedLogs implements BlockLogs {
@@ -83,7 +65,7 @@ export class RemovedLogs implements BlockLogs {
   }
 
   transactionHash(transactionIndex: number): Uint8Array {
-    return held(this.#block.transactionHashes.get(transactionIndex), this, transactionIndex);
+    return held(this.#block.receipts[transactionIndex], this, transactionIndex).transactionHash;
   }
 }
 
@@ -115,19 +97,4 @@ function sameLog(a: BlockLogs, b: BlockLogs, index: number): boolean {
 
 function same(a: Uint8Array, b: Uint8Array | undefined): boolean {
   return b !== undefined && Buffer.compare(a, b) === 0;
-}
-
-/** The segments of the first `count` logs. */
-export function clip(segments: readonly Segment[], count: number): readonly Segment[] {
-  return segments
-    .filter(({ first }) => first < count)
-    .map((segment) => ({ ...segment, end: Math.min(segment.end, count) }));
-}
-
-/** Runs of the logs from index `from` on, newest first. */
-export function runsDown(block: BlockLogs, segments: readonly Segment[], from: number): readonly LogRun[] {
-  return segments
-    .filter(({ end }) => end > from)
-    .map((segment) => ({ ...segment, block, first: Math.max(segment.first, from) }))
-    .reverse();
 }

@@ -13,6 +13,7 @@ import { BlockStreams, type BlockStreamsOptions } from './blocks.ts';
 import { Ledger, type LedgerOptions, type LedgerStep } from './ledger.ts';
 import { LogStreams, type LogStreamsOptions } from './logs.ts';
 import { StateStreams, type StateStreamsOptions } from './state.ts';
+import { TransactionStreams } from './transactions.ts';
 
 export interface StreamsOptions
   extends LedgerOptions,
@@ -68,6 +69,7 @@ export class Streams implements Subscriber {
   readonly #logs: LogStreams;
   readonly #blocks: BlockStreams;
   readonly #states: StateStreams;
+  readonly #transactions: TransactionStreams;
   readonly #sinks = new Map<Sink, number>();
   readonly #idBase = `0x${randomBytes(8).toString('hex').replace(/^0/, '1')}`;
   /** Subscriptions, and places taken for some. */
@@ -81,6 +83,7 @@ export class Streams implements Subscriber {
     this.#logs = new LogStreams(options, { ...modules, ledger });
     this.#blocks = new BlockStreams(options, { ...modules, ledger });
     this.#states = new StateStreams(options, modules);
+    this.#transactions = new TransactionStreams(options, { ...modules, ledger });
   }
 
   /** Tells subscribers of the next event of the feed. Requests are answered from it already, in every thread. */
@@ -95,10 +98,11 @@ export class Streams implements Subscriber {
     this.#logs.take(step);
     this.#blocks.take(step);
     this.#states.take(step);
+    this.#transactions.take(step);
   }
 
   get newest(): number {
-    return this.#ledger.standing.at(-1)?.block.number ?? this.#ledger.tip?.number ?? 0;
+    return this.#ledger.standing.at(-1)?.number ?? this.#ledger.tip?.number ?? 0;
   }
 
   get maxPerConnection(): number {
@@ -145,6 +149,9 @@ export class Streams implements Subscriber {
         return this.#blocks.open(request, id, sink);
       case 'stateChanges':
         return this.#states.open(request, id, sink);
+      case 'newPendingTransactions':
+      case 'transactionReceipts':
+        return this.#transactions.open(request, id, sink);
     }
   }
 

@@ -107,8 +107,7 @@ export function confirmed(block: MadeBlock, diff: StateDiff = NO_CHANGES): Confi
 export function removed(block: MadeBlock, diff: StateDiff = NO_CHANGES): RemovedBlock {
   const { number, hash, parentHash, timestamp } = block;
   const { logs, receipts } = outcomeOf(block);
-  const transactionHashes = new Map(receipts.map((receipt, index) => [index, receipt.transactionHash]));
-  return { number, hash, parentHash, timestamp, logs, transactionHashes, diff };
+  return { number, hash, parentHash, timestamp, logs, receipts, diff };
 }
 
 /** The logs of a confirmed block as eth_getLogs gives them. */
