@@ -1,18 +1,25 @@
 // Writes the pages that follow from code. With --check, writes nothing and fails if a page has drifted.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { renderOptionsPage } from '../src/config/render.ts';
+import { filterMethods } from '../src/methods/filters/filter-methods.ts';
 import { renderMethodDocs } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
 import { renderChainsPage } from '../src/rules/describe.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
 import { renderModules, renderRooms } from '../test/architecture/render.ts';
 
+/** Only their documentation is read. */
+const FILTER_METHODS = filterMethods({
+  ask: () => Promise.reject(new Error('nobody keeps filters here')),
+  tell: () => {},
+});
+
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
   { path: 'docs/chains.md', render: renderChainsPage },
   {
     path: 'docs/methods.md',
-    render: () => renderMethodDocs(createMethods('', SUBSCRIPTION_METHODS).values()),
+    render: () => renderMethodDocs(createMethods('', [...SUBSCRIPTION_METHODS, ...FILTER_METHODS]).values()),
   },
   {
     path: 'ARCHITECTURE.md',

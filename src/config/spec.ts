@@ -22,6 +22,7 @@ const GROUPS = [
   'Listeners',
   'Requests',
   'WebSocket',
+  'Filters',
   'eth_getLogs',
   'eth_call',
   'State',

@@ -1,5 +1,6 @@
 import { BACKFILL_OPTIONS } from './options/backfill.ts';
 import { DEV_OPTIONS } from './options/dev.ts';
+import { FILTER_OPTIONS } from './options/filters.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
@@ -241,6 +242,7 @@ export const OPTIONS = {
     doc: 'Long calls that may wait for the pool. More get HTTP 503.',
   },
   ...STATE_OPTIONS,
+  ...FILTER_OPTIONS,
   hotStateEntries: {
     group: 'Memory and store',
     commands: ALL,

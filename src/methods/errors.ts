@@ -26,6 +26,8 @@ export type MethodErrorType =
   | { readonly code: 'OVERLOADED' }
   /** The connection cannot carry what the client subscribes to. */
   | { readonly code: 'NO_NOTIFICATIONS' }
-  | { readonly code: 'SUBSCRIPTION_REFUSED'; readonly reason: string };
+  | { readonly code: 'SUBSCRIPTION_REFUSED'; readonly reason: string }
+  | { readonly code: 'FILTER_NOT_FOUND'; readonly reason: string | undefined }
+  | { readonly code: 'FILTER_REFUSED'; readonly reason: string };
 
 export class MethodError extends CodedError<MethodErrorType> {}

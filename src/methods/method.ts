@@ -46,6 +46,11 @@ export interface MethodContext {
   readonly client: string;
   /** What the request may still have loaded; all entries of a batch share it. */
   readonly budget: LoadBudget;
+  /**
+   * Has something done once it is decided whether the answer has the result of this call: not when the request is run again, refused or
+   * out of time, or its client is gone.
+   */
+  whenSettled(effect: (isAnswered: boolean) => void): void;
   /** Has an upstream run a call, and names it as the source of the answer; absent where such calls are refused. */
   readonly forward: ForwardCall | undefined;
   /** What the request does to the subscriptions of its connection; absent where there can be none. */

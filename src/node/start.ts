@@ -13,6 +13,7 @@ import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
+import { FILTER_THREAD, FilterRouter } from '../serving/filter-router.ts';
 import { ServingWorker } from '../serving/handle.ts';
 import {
   connectionLimit,
@@ -124,6 +125,10 @@ export async function startNode(
     cleanups.push(async () => {
       await Promise.all(threads.map((thread) => thread.close()));
     });
+    const filters = new FilterRouter(() => {
+      const keeper = threads[FILTER_THREAD];
+      return keeper && ((order) => keeper.say(order));
+    });
     const startThread = (): Promise<Endpoints> => {
       const workerIndex = threads.length;
       const executorId = copy.executor.id;
@@ -135,6 +140,7 @@ export async function startNode(
         load: copy.load,
         forward: copy.forward,
         shares,
+        filters,
         onRefused,
         onFailure,
       });

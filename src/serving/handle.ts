@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { FeedItem } from '../feed/interface.ts';
 import { type CallQuestionModules, CallQuestions } from './call-questions.ts';
+import type { FilterRouter } from './filter-router.ts';
 import type { WorkerCommand, WorkerData, WorkerEvent } from './messages.ts';
 import { type QuestionModules, StateQuestions } from './questions.ts';
 
 export interface WorkerModules extends Omit<QuestionModules & CallQuestionModules, 'say'> {
+  readonly filters: FilterRouter;
   readonly onFailure: (error: Error) => void;
 }
 
@@ -27,7 +29,7 @@ export class ServingWorker {
   /** Set once it has ended, for whatever reason. */
   #end: Error | undefined;
 
-  constructor(data: WorkerData, { onFailure, ...modules }: WorkerModules) {
+  constructor(data: WorkerData, { onFailure, filters, ...modules }: WorkerModules) {
     // The compiled program runs the compiled file.
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     this.#worker = new Worker(new URL(file, import.meta.url), {
@@ -40,13 +42,15 @@ export class ServingWorker {
     this.#worker.on('error', (error) => {
       cause = error;
     });
-    const questions = new StateQuestions({ ...modules, say: (order) => this.#say(order) });
-    const calls = new CallQuestions({ ...modules, say: (order) => this.#say(order) });
+    const questions = new StateQuestions({ ...modules, say: (order) => this.say(order) });
+    const calls = new CallQuestions({ ...modules, say: (order) => this.say(order) });
     this.#worker.on('message', (news: WorkerEvent) => {
       if (news.kind === 'load') void questions.ask(news);
       else if (news.kind === 'cancel') questions.cancel(news.id);
       else if (news.kind === 'forward') void calls.ask(news);
       else if (news.kind === 'cancelForward') calls.cancel(news.id);
+      else if (news.kind === 'filter') filters.ask(news.question, news.id, (order) => this.say(order));
+      else if (news.kind === 'filtered') filters.answered(news.id, news.answer);
       else for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
     });
     this.#exited = new Promise((resolve) => this.#worker.on('exit', resolve));
@@ -69,7 +73,7 @@ export class ServingWorker {
         this.#asked = undefined;
       };
       this.#asked.then(answered, answered);
-      this.#say({ kind: 'metrics' });
+      this.say({ kind: 'metrics' });
     }
     const late = new AbortController();
     const over = delay(milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => undefined);
@@ -78,16 +82,16 @@ export class ServingWorker {
 
   /** Tells the thread of the next item of the feed. */
   feed(sequence: number, item: FeedItem): void {
-    this.#say({ kind: 'feed', sequence, item });
+    this.say({ kind: 'feed', sequence, item });
   }
 
   async close(): Promise<void> {
     this.#closing = true;
-    this.#say({ kind: 'close' });
+    this.say({ kind: 'close' });
     await this.#exited;
   }
 
-  #say(order: WorkerCommand): void {
+  say(order: WorkerCommand): void {
     this.#worker.postMessage(order);
   }
 

@@ -4,6 +4,7 @@ import type { CommandOptions } from '../config/table.ts';
 import type { CallRequest, CallResult, ForwardedRead } from '../executor/interface.ts';
 import type { FeedItem } from '../feed/interface.ts';
 import type { ProgressMemory } from '../feed/progress.ts';
+import type { FilterAnswer, FilterQuestion } from '../methods/filters/host.ts';
 import type { Hex } from '../primitives/hex.ts';
 import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
 
@@ -41,7 +42,11 @@ export type WorkerCommand =
   /** The client has too much under way, or all clients have. */
   | { readonly kind: 'refused'; readonly id: number }
   /** The answer to `forward`. */
-  | { readonly kind: 'forwarded'; readonly id: number; readonly answer: ForwardedAnswer };
+  | { readonly kind: 'forwarded'; readonly id: number; readonly answer: ForwardedAnswer }
+  /** A question of another thread to the one that keeps filters; 0 wants no answer. */
+  | { readonly kind: 'filter'; readonly id: number; readonly question: FilterQuestion }
+  /** The answer to `filter`. */
+  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer };
 
 /** What a serving thread says. */
 export type WorkerEvent =
@@ -54,7 +59,11 @@ export type WorkerEvent =
   /** A call enters a native contract, or is of a block whose rules are not known: an upstream has to run it. */
   | ({ readonly kind: 'forward'; readonly id: number } & ForwardedCall)
   /** Nobody waits for the answer to `forward` any more. */
-  | { readonly kind: 'cancelForward'; readonly id: number };
+  | { readonly kind: 'cancelForward'; readonly id: number }
+  /** A question for the thread that keeps filters; 0 wants no answer. */
+  | { readonly kind: 'filter'; readonly id: number; readonly question: FilterQuestion }
+  /** Its answer. */
+  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer };
 
 /** A call for an upstream. */
 export interface ForwardedCall {

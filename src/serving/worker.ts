@@ -8,6 +8,7 @@ import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';
 import { Head } from '../head/head.ts';
+import { filterMethods } from '../methods/filters/filter-methods.ts';
 import type { MethodSettings } from '../methods/method.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
@@ -19,8 +20,9 @@ import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
+import { createFilterMetrics } from '../subscriptions/filters/metrics.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
-import { Streams, streamsOptions } from '../subscriptions/streams/streams.ts';
+import { Streams, type StreamsModules, streamsOptions } from '../subscriptions/streams/streams.ts';
 import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
 import { keepBeating } from '../telemetry/heartbeat.ts';
 import { createLogger } from '../telemetry/logger.ts';
@@ -28,6 +30,7 @@ import { countLostLines } from '../telemetry/metrics.ts';
 import { logWarnings } from '../telemetry/process-log.ts';
 import { RefusalCounter } from '../telemetry/refusal-counter.ts';
 import { RequestCounter } from '../telemetry/request-counter.ts';
+import { FILTER_THREAD } from './filter-router.ts';
 import {
   LISTENERS,
   type Listener,
@@ -36,6 +39,7 @@ import {
   type WorkerEvent,
 } from './messages.ts';
 import { RemoteCalls } from './remote-calls.ts';
+import { RemoteFilters } from './remote-filters.ts';
 import { RemoteState } from './remote-state.ts';
 
 /** How often clients are looked at that do not take what they are sent. */
@@ -87,6 +91,7 @@ async function serve({
     { store, executor, json },
   );
   const streamMetrics = new StreamMetrics(registry);
+  const keepsFilters = workerIndex === FILTER_THREAD;
   const streams = new Streams(streamsOptions(options), {
     tip: head.snapshot().head,
     history: {
@@ -97,9 +102,12 @@ async function serve({
     readState: (read) =>
       head.read(async (snapshot) => read(await snapshot.viewAt({ kind: 'tag', tag: 'pending' }))),
     metrics: streamMetrics,
+    filters: keepsFilters ? filterModules(options, registry) : undefined,
     onFault: (error) => logger.error({ err: error }, 'a stream failed'),
   });
-  const methods = createMethods(version, SUBSCRIPTION_METHODS);
+  const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
+  const filters = streams.filters ?? remoteFilters;
+  const methods = createMethods(version, [...SUBSCRIPTION_METHODS, ...filterMethods(filters)]);
   const memory = new ClientMemory(
     { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
     { shares: clientMemory, workerIndex },
@@ -108,6 +116,7 @@ async function serve({
   const reclaimer = new HeapReclaimer({ held: () => memory.bytes });
   const checking = setInterval(() => {
     memory.tick(CLIENT_CHECK_MS);
+    streams.filters?.expire();
     reclaimer.look();
   }, CLIENT_CHECK_MS);
   const servers: HttpServer[] = [];
@@ -182,6 +191,13 @@ async function serve({
     await store.close();
     port.close();
   };
+  const answerFilter = async ({
+    id,
+    question,
+  }: Extract<WorkerCommand, { kind: 'filter' }>): Promise<void> => {
+    const answer = await filters.ask(question);
+    if (id !== 0) say({ kind: 'filtered', id, answer });
+  };
   port.on('message', (order: WorkerCommand) => {
     switch (order.kind) {
       case 'close':
@@ -196,9 +212,25 @@ async function serve({
         return state.hear(order);
       case 'forwarded':
         return calls.hear(order);
+      case 'filtered':
+        return remoteFilters.hear(order);
+      case 'filter':
+        return void answerFilter(order);
     }
   });
   say({ kind: 'listening', endpoints: bound });
+}
+
+function filterModules(options: CommandOptions<'serve'>, registry: Registry): StreamsModules['filters'] {
+  return {
+    options: {
+      maxFilters: options.filters,
+      maxPerClient: options.filtersPerClient,
+      timeoutMs: options.filterTimeoutMs,
+      maxBytes: options.filterBytes,
+    },
+    metrics: createFilterMetrics(registry),
+  };
 }
 
 function methodSettings(

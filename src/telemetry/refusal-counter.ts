@@ -23,6 +23,8 @@ export const REFUSALS = [
   'overloaded',
   /** More subscriptions than one connection may have. */
   'subscriptions',
+  /** More filters than one client may have. */
+  'filters',
   'draining',
 ] as const;
 

@@ -49,4 +49,8 @@ export class CallContext implements MethodContext {
   get session(): object | undefined {
     return this.#task.caller.session;
   }
+
+  whenSettled(effect: (isAnswered: boolean) => void): void {
+    this.#task.whenSettled(this, effect);
+  }
 }

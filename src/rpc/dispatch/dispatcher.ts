@@ -122,7 +122,7 @@ export class Dispatcher {
     // To have parsed a long body is enough for one turn.
     const isLater = threadTurn.isOver || body.length > LONG_BODY_BYTES;
     const response = isLater ? threadTurn.later(task.connection, () => this.#start(task)) : this.#start(task);
-    return response instanceof Promise ? this.#inTime(task, response) : this.#fit(task, response);
+    return response instanceof Promise ? this.#inTime(task, response) : this.#settle(task, response);
   }
 
   /** The answer, or that it took too long. What then still works on it hears that it can stop. */
@@ -138,11 +138,17 @@ export class Dispatcher {
       resolve(refused(task.message, toRpcError(failure), this.#modules.head.snapshot()));
     }, answerTimeoutMs);
     try {
-      return this.#fit(task, await Promise.race([response, promise]));
+      return this.#settle(task, await Promise.race([response, promise]));
     } finally {
       clearTimeout(timer);
       task.end();
     }
+  }
+
+  #settle(task: Task, response: RpcResponse): RpcResponse {
+    const answer = this.#fit(task, response);
+    task.settle(answer.answered ?? []);
+    return answer;
   }
 
   /** Every answer passes here: none is larger than may be sent. */
@@ -216,6 +222,7 @@ export class Dispatcher {
     if (!isReorganised(error) || !mayRunAgain(task)) {
       return refused(task.message, toRpcError(error), snapshot);
     }
+    task.discard();
     await this.#refresh();
     return this.#start(task);
   }

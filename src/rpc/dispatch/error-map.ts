@@ -71,6 +71,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof OverloadedError) return 'overloaded';
   if (!(error instanceof MethodError)) return undefined;
   if (error.type.code === 'OVERLOADED') return 'overloaded';
+  if (error.type.code === 'FILTER_REFUSED') return 'filters';
   return error.type.code === 'SUBSCRIPTION_REFUSED' ? 'subscriptions' : undefined;
 }
 
@@ -156,7 +157,14 @@ function describe(type: ErrorType): RpcError {
       // As geth: the method exists, but not over HTTP.
       return { code: -32601, message: 'notifications not supported' };
     case 'SUBSCRIPTION_REFUSED':
+    case 'FILTER_REFUSED':
       return { code: -32000, message: type.reason };
+    case 'FILTER_NOT_FOUND':
+      // As geth: viem makes another filter when it reads this code.
+      return {
+        code: -32000,
+        message: type.reason === undefined ? 'filter not found' : `filter not found: ${type.reason}`,
+      };
     case 'ACCESS_REFUSED':
       return {
         code: -32004,

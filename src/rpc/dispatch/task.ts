@@ -32,6 +32,8 @@ export class Task {
   runs = 0;
   #abort: AbortController | undefined;
   #hasEnded = false;
+  #isSettled = false;
+  #effects: { readonly call: object; readonly effect: (isAnswered: boolean) => void }[] = [];
 
   constructor(message: Message, caller: Caller, atLeast: Point) {
     this.message = message;
@@ -57,6 +59,26 @@ export class Task {
     if (this.#hasEnded || signal.aborted) abort.abort();
     else signal.addEventListener('abort', this.#onGone, { once: true });
     return abort.signal;
+  }
+
+  /** Has an effect know whether the answer has the result of a call. */
+  whenSettled(call: object, effect: (isAnswered: boolean) => void): void {
+    // What still works on a request that is out of time does so for nobody.
+    if (this.#isSettled) effect(false);
+    else this.#effects.push({ call, effect });
+  }
+
+  /** What was worked out so far is not part of any answer. The last is undone first. */
+  discard(): void {
+    for (const { effect } of this.#effects.splice(0).reverse()) effect(false);
+  }
+
+  /** The answer has the results of these calls, and no others. */
+  settle(answered: readonly object[]): void {
+    this.#isSettled = true;
+    if (this.#effects.length === 0) return;
+    const has = new Set(this.caller.signal.aborted ? [] : answered);
+    for (const { call, effect } of this.#effects.splice(0).reverse()) effect(has.has(call));
   }
 
   /** It is answered, or out of time: whatever still works on it can stop. */

@@ -5,6 +5,8 @@ import type { FeedEvent } from '../../feed/interface.ts';
 import type { BlockJson } from '../../head/block-json.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { mostUndoBlocks } from '../../primitives/undo-window.ts';
+import { Filters, type FiltersOptions } from '../filters/filters.ts';
+import type { FilterMetrics } from '../filters/metrics.ts';
 import { DISCONTINUED, type History, type ReadState, type Sink } from '../interface.ts';
 import type { StreamMetrics } from '../metrics.ts';
 import type { SubscriptionRequest } from '../request.ts';
@@ -13,6 +15,7 @@ import { BlockStreams, type BlockStreamsOptions } from './blocks.ts';
 import { Ledger, type LedgerOptions, type LedgerStep } from './ledger.ts';
 import { LogStreams, type LogStreamsOptions } from './logs.ts';
 import { StateStreams, type StateStreamsOptions } from './state.ts';
+import { TransactionStack } from './transaction-stack.ts';
 import { TransactionStreams } from './transactions.ts';
 
 export interface StreamsOptions
@@ -57,6 +60,8 @@ export interface StreamsModules {
   readonly json: BlockJson;
   readonly readState: ReadState;
   readonly metrics: StreamMetrics;
+  /** On the one thread that keeps the filters of all. */
+  readonly filters?: { readonly options: FiltersOptions; readonly metrics: FilterMetrics } | undefined;
   /** Hears of what should never happen. */
   readonly onFault: (error: unknown) => void;
 }
@@ -70,6 +75,8 @@ export class Streams implements Subscriber {
   readonly #blocks: BlockStreams;
   readonly #states: StateStreams;
   readonly #transactions: TransactionStreams;
+  /** Those of all threads, where they are kept. */
+  readonly filters: Filters | undefined;
   readonly #sinks = new Map<Sink, number>();
   readonly #idBase = `0x${randomBytes(8).toString('hex').replace(/^0/, '1')}`;
   /** Subscriptions, and places taken for some. */
@@ -84,6 +91,12 @@ export class Streams implements Subscriber {
     this.#blocks = new BlockStreams(options, { ...modules, ledger });
     this.#states = new StateStreams(options, modules);
     this.#transactions = new TransactionStreams(options, { ...modules, ledger });
+    this.filters =
+      modules.filters &&
+      new Filters(modules.filters.options, {
+        ...{ ledger, metrics: modules.filters.metrics },
+        transactions: () => new TransactionStack(options, { ...modules, ledger }),
+      });
   }
 
   /** Tells subscribers of the next event of the feed. Requests are answered from it already, in every thread. */
@@ -93,12 +106,14 @@ export class Streams implements Subscriber {
       // What clients hold cannot be told apart any more from what this node holds.
       for (const sink of [...this.#sinks.keys()]) sink.close(DISCONTINUED);
       this.#states.forget();
+      this.filters?.lose();
       return;
     }
     this.#logs.take(step);
     this.#blocks.take(step);
     this.#states.take(step);
     this.#transactions.take(step);
+    this.filters?.take(step);
   }
 
   get newest(): number {

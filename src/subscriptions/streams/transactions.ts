@@ -1,16 +1,11 @@
-import type { BlockJson } from '../../head/block-json.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import type { Sink } from '../interface.ts';
 import { notification, SharedNotification } from '../notification.ts';
 import type { TransactionRequest } from '../request.ts';
-import { BlockTransactions } from './block-transactions.ts';
-import { type Change, HeldStack } from './held-stack.ts';
-import type { Ledger, LedgerOptions, LedgerStep } from './ledger.ts';
-
-export interface TransactionStreamsModules {
-  readonly ledger: Pick<Ledger, 'standing' | 'position'>;
-  readonly json: BlockJson;
-}
+import type { BlockTransactions } from './block-transactions.ts';
+import type { Change } from './held-stack.ts';
+import type { LedgerOptions, LedgerStep } from './ledger.ts';
+import { indexesOf, newHashes, TransactionStack, type TransactionStackModules } from './transaction-stack.ts';
 
 interface TransactionStream {
   readonly request: TransactionRequest;
@@ -32,26 +27,19 @@ const BATCH = 100;
 /** Subscriptions to transactions and receipts, up to `pending`: a client holds each once, and takes back what does not stand. */
 export class TransactionStreams {
   readonly #options: LedgerOptions;
-  readonly #modules: TransactionStreamsModules;
+  readonly #modules: TransactionStackModules;
   readonly #streams = new Set<TransactionStream>();
-  /** Kept while anybody subscribes: it costs comparing receipts. */
-  #stack: HeldStack<BlockTransactions> | undefined;
+  /** Kept while anybody subscribes. */
+  #stack: TransactionStack | undefined;
 
-  constructor(options: LedgerOptions, modules: TransactionStreamsModules) {
+  constructor(options: LedgerOptions, modules: TransactionStackModules) {
     this.#options = options;
     this.#modules = modules;
   }
 
   /** Begins a subscription; what it gives back ends it. */
   open(request: TransactionRequest, id: Hex, sink: Sink): () => void {
-    if (this.#stack === undefined) {
-      this.#stack = new HeldStack({
-        undoWindow: this.#options.undoWindow,
-        common: BlockTransactions.common,
-      });
-      // What stands already is nothing new, and nobody was told of it.
-      this.#move({ added: [], removed: [] });
-    }
+    this.#stack ??= new TransactionStack(this.#options, this.#modules);
     const stream: TransactionStream = { request, id, sink, liveSince: this.#modules.ledger.position };
     this.#streams.add(stream);
     return () => {
@@ -62,26 +50,11 @@ export class TransactionStreams {
 
   /** Tells of an event. */
   take(step: LedgerStep): void {
-    const change = this.#move(step);
+    const change = this.#stack?.move(step);
     if (change === undefined) return;
     this.#tellHashes(change);
     this.#tellBodies(change);
     this.#tellReceipts(change);
-  }
-
-  #move({ added, removed }: Pick<LedgerStep, 'added' | 'removed'>): Change<BlockTransactions> | undefined {
-    const { ledger, json } = this.#modules;
-    return this.#stack?.move(ledger.position, {
-      removed: removed.map((block) => BlockTransactions.removed(block)),
-      added: added.map(({ block }) => ({
-        block: BlockTransactions.confirmed(block, json),
-        hash: block.hash,
-      })),
-      stands: ledger.standing.map((block) => ({
-        block: BlockTransactions.preconfirmed(block, json),
-        hash: block.hashSoFar,
-      })),
-    }).change;
   }
 
   #tellHashes(change: Change<BlockTransactions>): void {
@@ -127,13 +100,6 @@ export class TransactionStreams {
   }
 }
 
-/** Hashes of transactions that came, but for those that only changed their place. */
-export function newHashes({ removed, added }: Change<BlockTransactions>): readonly Hex[] {
-  const gone = new Set(removed.flatMap((run) => indexesOf(run).map((index) => run.block.hash(index))));
-  const come = added.flatMap((run) => indexesOf(run).map((index) => run.block.hash(index)));
-  return come.filter((hash) => !gone.has(hash));
-}
-
 function addedOf({ added }: Change<BlockTransactions>): readonly ReceiptMessage[] {
   return added.flatMap((run) =>
     indexesOf(run).map((index) => ({
@@ -153,19 +119,6 @@ function removedOf({ removed }: Change<BlockTransactions>): readonly ReceiptMess
         json: `${run.block.receipt(index, run.hashedFrom === 0).slice(0, -1)},"removed":true}`,
       })),
   );
-}
-
-function indexesOf({
-  block,
-  first,
-  end,
-}: {
-  block: BlockTransactions;
-  first: number;
-  end: number;
-}): number[] {
-  const count = Math.max(0, Math.min(end, block.length) - first);
-  return Array.from({ length: count }, (_, at) => first + at);
 }
 
 /** JSON arrays of so many at a time. */

@@ -52,6 +52,7 @@ export async function runMethod(
     budget: new LoadBudget(testSettings.loads),
     session: undefined,
     forward: options.forward,
+    whenSettled: (effect) => effect(true),
   });
   return JSON.parse(json.toString());
 }

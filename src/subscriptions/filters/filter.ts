@@ -1,0 +1,122 @@
+import type { FilterCriteria } from '../../methods/filters/host.ts';
+import { type LogBound, parseLogFilter } from '../../methods/logs/log-filter.ts';
+import type { Hex } from '../../primitives/hex.ts';
+import type { LogQuery } from '../../store/interface.ts';
+import { createMatcher, type LogMatcher } from '../../store/match.ts';
+import { filterBytes } from '../request.ts';
+import { type LogMessage, messagesOf } from '../streams/log-message.ts';
+import type { FilterKind, JournalEntry } from './journal.ts';
+
+/** How far a client has been told: all of the events up to `position`, and `offset` messages of the next one. */
+export interface FilterCursor {
+  readonly position: number;
+  readonly offset: number;
+}
+
+/** Answers that can still be undone. A request has no more calls than a batch, and few ask for one filter twice. */
+const MAX_UNDO = 64;
+const NO_QUERY: LogQuery = { addresses: [], topics: [] };
+/** It was read once already, by the thread that the client asked. */
+const ANY = {
+  compat: false,
+  maxAddresses: Number.POSITIVE_INFINITY,
+  maxTopics: Number.POSITIVE_INFINITY,
+};
+
+/** One filter: what its client wants, and how far it has been told. */
+export class Filter {
+  readonly id: Hex;
+  readonly client: string;
+  readonly criteria: FilterCriteria;
+  readonly kind: FilterKind;
+  /** What its criteria take up, roughly: as they came, and as they are matched. */
+  readonly bytes: number;
+  readonly #matches: LogMatcher;
+  readonly #lowest: number;
+  readonly #highest: number;
+  readonly #liveSince: number;
+  cursor: FilterCursor;
+  usedAt: number;
+  /** Polls of it come one after another. */
+  turn: Promise<unknown> = Promise.resolve();
+  waiting = 0;
+  /** Some changes were given up on: nothing that is told from now on would be whole. */
+  isBroken = false;
+  readonly #polls: { readonly poll: number; readonly before: FilterCursor }[] = [];
+  #count = 0;
+
+  constructor(id: Hex, client: string, criteria: FilterCriteria, position: number, now: number) {
+    this.id = id;
+    this.client = client;
+    this.criteria = criteria;
+    this.usedAt = now;
+    this.cursor = { position, offset: 0 };
+    this.#liveSince = position;
+    const parsed = criteria.kind === 'logs' ? parseLogFilter(criteria.filter, 'filter', ANY) : undefined;
+    const range = parsed?.blockHash === undefined ? parsed : undefined;
+    const query = parsed?.query ?? NO_QUERY;
+    this.kind = criteria.kind === 'logs' ? viewOf(range?.to) : criteria.kind;
+    this.#matches = createMatcher(query);
+    this.#lowest = numberOf(range?.from) ?? 0;
+    this.#highest = numberOf(range?.to) ?? Number.POSITIVE_INFINITY;
+    this.bytes = 2 * filterBytes({ kind: 'logs', query, from: undefined });
+  }
+
+  /** From where on its last answer can be told again. */
+  get undoable(): FilterCursor {
+    return this.#polls.at(-1)?.before ?? this.cursor;
+  }
+
+  /** How many messages an event has, whoever they are for, and the JSON of each that is for this client. */
+  messages(entry: JournalEntry): {
+    readonly length: number;
+    readonly at: (index: number) => string | undefined;
+  } {
+    if (this.kind === 'blocks' || this.kind === 'transactions') {
+      const hashes = entry[this.kind];
+      return { length: hashes.length, at: (index) => `"${hashes[index]}"` };
+    }
+    const messages = messagesOf(entry[this.kind]);
+    return {
+      length: messages.length,
+      at: (index) => {
+        const message = messages[index];
+        return message !== undefined && this.#isFor(message) ? message.json(this.#liveSince) : undefined;
+      },
+    };
+  }
+
+  /** The client is told up to a place; gives the number of the answer, by which it can be undone. */
+  advance(cursor: FilterCursor): number {
+    const poll = ++this.#count;
+    this.#polls.push({ poll, before: this.cursor });
+    if (this.#polls.length > MAX_UNDO) this.#polls.shift();
+    this.cursor = cursor;
+    return poll;
+  }
+
+  /** An answer was not sent. When a later one was, what it had would come out of order. */
+  undo(poll: number): void {
+    const last = this.#polls.at(-1);
+    if (last?.poll !== poll) {
+      this.isBroken = true;
+      return;
+    }
+    this.#polls.pop();
+    this.cursor = last.before;
+  }
+
+  /** As a subscription without a start: told of what came since, and of its taking back. */
+  #isFor({ number, removed, since, log }: LogMessage): boolean {
+    if (number < this.#lowest || number > this.#highest) return false;
+    return (!removed || since > this.#liveSince) && this.#matches(log);
+  }
+}
+
+function viewOf(to: LogBound | undefined): 'logs' | 'pendingLogs' {
+  return to?.kind === 'tag' && to.tag === 'pending' ? 'pendingLogs' : 'logs';
+}
+
+function numberOf(bound: LogBound | undefined): number | undefined {
+  return bound?.kind === 'number' ? bound.number : undefined;
+}

@@ -1,0 +1,225 @@
+import { randomBytes } from 'node:crypto';
+import type {
+  FilterAnswer,
+  FilterCriteria,
+  FilterLimits,
+  FilterOrder,
+  FilterQuestion,
+} from '../../methods/filters/host.ts';
+import type { Awaitable } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
+import { toQuantity } from '../../primitives/parse.ts';
+import type { Ledger, LedgerStep } from '../streams/ledger.ts';
+import { newHashes, type TransactionStack } from '../streams/transaction-stack.ts';
+import { Filter, type FilterCursor } from './filter.ts';
+import { type FilterKind, Journal } from './journal.ts';
+import type { FilterMetrics } from './metrics.ts';
+
+export interface FiltersOptions {
+  /** Filters of all clients, and of one. */
+  readonly maxFilters: number;
+  readonly maxPerClient: number;
+  /** How long a filter lives that nobody asks for. */
+  readonly timeoutMs: number;
+  /** What all of them may hold: a quarter for their criteria, the rest for what they have not been told of yet. */
+  readonly maxBytes: number;
+}
+
+export interface FiltersModules {
+  readonly ledger: Pick<Ledger, 'position'>;
+  /** Makes what transactions are followed with; done while there is a filter of them. */
+  readonly transactions: () => TransactionStack;
+  readonly metrics: FilterMetrics;
+  /** Milliseconds; default: of the process. */
+  readonly now?: () => number;
+}
+
+const LOST = 'its history is not held any more, make another one';
+/** Polls of one filter that wait for each other. */
+const MAX_WAITING = 64;
+const ID_BYTES = 16;
+const CRITERIA_SHARE = 4;
+
+/**
+ * The filters of all clients of the process, on the one thread that keeps them: whichever thread is asked asks here. A filter is
+ * a place in the journal of the feed. What it has not been told of yet is worked out when its client asks.
+ */
+export class Filters {
+  readonly #options: FiltersOptions;
+  readonly #modules: FiltersModules;
+  readonly #now: () => number;
+  readonly #journal: Journal;
+  /** The one that was asked for longest ago comes first. */
+  readonly #filters = new Map<string, Filter>();
+  readonly #perClient = new Map<string, number>();
+  readonly #counts = new Map<FilterKind, number>();
+  #transactions: TransactionStack | undefined;
+  #criteriaBytes = 0;
+
+  constructor(options: FiltersOptions, modules: FiltersModules) {
+    this.#options = options;
+    this.#modules = modules;
+    this.#now = modules.now ?? (() => performance.now());
+    this.#journal = new Journal(options.maxBytes - this.#maxCriteriaBytes);
+    modules.metrics.watch(() => ({ counts: this.#counts, bytes: this.#criteriaBytes + this.#journal.bytes }));
+  }
+
+  /** Answers a question; never rejects but by a fault of the node. */
+  async ask(question: FilterQuestion): Promise<FilterAnswer> {
+    switch (question.op) {
+      case 'create':
+        return this.#create(question.criteria, question.client);
+      case 'poll':
+        return this.#queue(question.filter, question.limits);
+      case 'read': {
+        const filter = this.#used(question.filter);
+        return filter === undefined ? { kind: 'unknown' } : { kind: 'criteria', criteria: filter.criteria };
+      }
+      case 'undo':
+      case 'remove':
+        this.tell(question);
+        return { kind: 'done' };
+    }
+  }
+
+  tell(order: FilterOrder): void {
+    const filter = this.#filters.get(order.filter);
+    if (filter === undefined) return;
+    if (order.op === 'undo') filter.undo(order.poll);
+    else this.#remove(filter);
+  }
+
+  /** Takes the next event. */
+  take(step: LedgerStep): void {
+    if (this.#filters.size === 0) return;
+    const moved = this.#transactions?.move(step);
+    const wanted = new Set([...this.#counts].filter(([, count]) => count > 0).map(([kind]) => kind));
+    this.#journal.take(step, moved === undefined ? [] : newHashes(moved), wanted);
+    let told = step.position;
+    for (const { undoable } of this.#filters.values()) told = Math.min(told, undoable.position);
+    this.#journal.trim(told);
+  }
+
+  /** What comes next does not continue what was told before. */
+  lose(): void {
+    this.#journal.lose(this.#modules.ledger.position);
+    this.#transactions = undefined;
+    if ((this.#counts.get('transactions') ?? 0) > 0) this.#transactions = this.#modules.transactions();
+  }
+
+  /** Ends filters that nobody has asked for in a long time. */
+  expire(): void {
+    const before = this.#now() - this.#options.timeoutMs;
+    for (const filter of this.#filters.values()) {
+      if (filter.usedAt > before) return;
+      this.#modules.metrics.ended('expired');
+      this.#remove(filter);
+    }
+  }
+
+  get #maxCriteriaBytes(): number {
+    return Math.floor(this.#options.maxBytes / CRITERIA_SHARE);
+  }
+
+  #create(criteria: FilterCriteria, client: string): FilterAnswer {
+    const { metrics, ledger } = this.#modules;
+    const { maxFilters, maxPerClient } = this.#options;
+    const own = this.#perClient.get(client) ?? 0;
+    if (own >= maxPerClient) {
+      metrics.refused('client');
+      return { kind: 'refused', reason: `too many filters, at most ${maxPerClient} a client` };
+    }
+    const id = toQuantity(BigInt(`0x${randomBytes(ID_BYTES).toString('hex')}`));
+    const filter = new Filter(id, client, criteria, ledger.position, this.#now());
+    const isFull = this.#filters.size >= maxFilters;
+    if (isFull || this.#criteriaBytes + filter.bytes > this.#maxCriteriaBytes) {
+      metrics.refused(isFull ? 'total' : 'bytes');
+      return { kind: 'overloaded' };
+    }
+    this.#filters.set(id, filter);
+    this.#perClient.set(client, own + 1);
+    this.#counts.set(filter.kind, (this.#counts.get(filter.kind) ?? 0) + 1);
+    this.#criteriaBytes += filter.bytes;
+    if (filter.kind === 'transactions') this.#transactions ??= this.#modules.transactions();
+    return { kind: 'created', filter: id };
+  }
+
+  #remove(filter: Filter): void {
+    if (!this.#filters.delete(filter.id)) return;
+    const own = (this.#perClient.get(filter.client) ?? 1) - 1;
+    if (own === 0) this.#perClient.delete(filter.client);
+    else this.#perClient.set(filter.client, own);
+    const left = (this.#counts.get(filter.kind) ?? 1) - 1;
+    this.#counts.set(filter.kind, left);
+    this.#criteriaBytes -= filter.bytes;
+    if (filter.kind === 'transactions' && left === 0) this.#transactions = undefined;
+    if (this.#filters.size === 0) this.#journal.trim(this.#modules.ledger.position);
+  }
+
+  #used(id: string): Filter | undefined {
+    const filter = this.#filters.get(id);
+    if (filter === undefined) return undefined;
+    filter.usedAt = this.#now();
+    this.#filters.delete(id);
+    this.#filters.set(id, filter);
+    return filter;
+  }
+
+  async #queue(id: string, limits: FilterLimits): Promise<FilterAnswer> {
+    const filter = this.#used(id);
+    if (filter === undefined) return { kind: 'unknown' };
+    if (filter.waiting >= MAX_WAITING) return { kind: 'overloaded' };
+    filter.waiting++;
+    const answer = filter.turn.then(() => this.#poll(filter, limits));
+    filter.turn = answer.catch(() => undefined);
+    try {
+      return await answer;
+    } finally {
+      filter.waiting--;
+    }
+  }
+
+  /** What a client has not been told of, as far as one answer goes; the rest is for the next. */
+  async #poll(filter: Filter, { maxResults, maxBytes }: FilterLimits): Promise<FilterAnswer> {
+    const pace = new Pace();
+    const texts: string[] = [];
+    let bytes = 2;
+    const start = filter.cursor;
+    let { position, offset }: FilterCursor = start;
+    const answer = (): Awaitable<FilterAnswer> => {
+      // An answer was undone meanwhile: what it had belongs in front.
+      if (filter.cursor !== start) return this.#poll(filter, { maxResults, maxBytes });
+      const poll = filter.advance({ position, offset });
+      return { kind: 'changes', json: `[${texts.join()}]`, poll };
+    };
+    for (;;) {
+      if (!this.#filters.has(filter.id)) return { kind: 'unknown' };
+      if (filter.isBroken || !this.#journal.isWholeAfter(position)) return this.#lost(filter);
+      const entry = this.#journal.after(position);
+      if (entry === undefined) break;
+      const messages = filter.messages(entry);
+      for (; offset < messages.length; offset++) {
+        if (pace.spend(1)) await pace.rest();
+        const text = messages.at(offset);
+        if (text === undefined) continue;
+        const isTooLarge = bytes + text.length + 1 > maxBytes;
+        if (isTooLarge && texts.length === 0) {
+          return { kind: 'refused', reason: `a log alone exceeds max response size ${maxBytes} bytes` };
+        }
+        if (isTooLarge || texts.length >= maxResults) return answer();
+        texts.push(text);
+        bytes += text.length + 1;
+      }
+      ({ position } = entry);
+      offset = 0;
+    }
+    position = Math.max(position, this.#modules.ledger.position);
+    return answer();
+  }
+
+  #lost(filter: Filter): FilterAnswer {
+    this.#modules.metrics.ended('lost');
+    this.#remove(filter);
+    return { kind: 'unknown', reason: LOST };
+  }
+}
