@@ -96,16 +96,16 @@ export class Target {
     );
   }
 
-  /** Asks, and notes how it was answered. */
-  async post(body: string): Promise<void> {
+  /** Asks, notes how it was answered, and gives the beginning of that. */
+  async post(body: string): Promise<string> {
     const { bytesPerSecond } = this.#aim;
     if (bytesPerSecond !== undefined) {
       const due = this.#started + (this.sentBytes / bytesPerSecond) * 1_000;
       await pause(Math.max(0, Math.min(due - performance.now(), this.#aim.forMs)));
-      if (this.isOver) return;
+      if (this.isOver) return '';
     }
     this.sentBytes += body.length;
-    await new Promise<void>((resolve) => {
+    return new Promise<string>((resolve) => {
       const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
       const { port } = this.#aim;
       const request = httpRequest(
@@ -120,13 +120,13 @@ export class Target {
           });
           response.on('close', () => {
             this.#note(`${response.statusCode} ${/"message":"([^"]{0,60})/.exec(start)?.[1] ?? 'a result'}`);
-            resolve();
+            resolve(start);
           });
         },
       );
       request.on('error', (error: NodeJS.ErrnoException) => {
         this.#note(error.code ?? error.message);
-        resolve();
+        resolve('');
       });
       request.end(body);
     });

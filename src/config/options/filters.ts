@@ -35,6 +35,6 @@ export const FILTER_OPTIONS = {
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
     default: '64MiB',
-    doc: 'What all filters hold: a quarter for their criteria, the rest for changes that they were not asked for yet. A filter whose changes are not held any more is an error.',
+    doc: 'What all filters hold: a quarter for their criteria (of one client a quarter of that), the rest for changes that they were not asked for yet. A filter whose changes are not held any more is an error.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -54,7 +54,10 @@ export async function answerOf<K extends FilterAnswer['kind']>(
       throw new MethodError({ code: 'FILTER_REFUSED', reason: answer.reason });
     case 'overloaded':
       throw new MethodError({ code: 'OVERLOADED' });
-    default:
+    case 'created':
+    case 'changes':
+    case 'criteria':
+    case 'done':
       if (answer.kind !== kind) throw new Error(`a filter answered ${answer.kind} for ${kind}`);
       return answer as Extract<FilterAnswer, { kind: K }>;
   }

@@ -39,6 +39,14 @@ it.each([
     new MethodError({ code: 'TIME_LIMIT', what: 'call', milliseconds: 5_000 }),
     { code: -32000, message: 'call exceeded the time limit of 5 s' },
   ],
+  [
+    new MethodError({ code: 'FILTER_NOT_FOUND', reason: undefined }),
+    { code: -32000, message: 'filter not found' },
+  ],
+  [
+    new MethodError({ code: 'FILTER_NOT_FOUND', reason: 'lost' }),
+    { code: -32000, message: 'filter not found: lost' },
+  ],
   [new Error('secret'), { code: -32002, message: 'resource unavailable' }],
   ['not even an error', { code: -32002, message: 'resource unavailable' }],
 ])('%s', (error, expected) => {

@@ -15,6 +15,8 @@ export interface FilterCursor {
 
 /** Answers that can still be undone. A request has no more calls than a batch, and few ask for one filter twice. */
 const MAX_UNDO = 64;
+/** What criteria cost as they came, beside what they cost as they are matched. */
+const AS_WRITTEN = 1.25;
 const NO_QUERY: LogQuery = { addresses: [], topics: [] };
 /** It was read once already, by the thread that the client asked. */
 const ANY = {
@@ -59,7 +61,7 @@ export class Filter {
     this.#matches = createMatcher(query);
     this.#lowest = numberOf(range?.from) ?? 0;
     this.#highest = numberOf(range?.to) ?? Number.POSITIVE_INFINITY;
-    this.bytes = 2 * filterBytes({ kind: 'logs', query, from: undefined });
+    this.bytes = AS_WRITTEN * filterBytes({ kind: 'logs', query, from: undefined });
   }
 
   /** From where on its last answer can be told again. */

@@ -221,7 +221,7 @@ it('tells again what was not sent, and gives up a filter whose answers came out 
 });
 
 it('answers an error, never a part, when what it has to tell is gone', async () => {
-  const { publish, create, poll, changes, metrics, ledger, filters } = start({ maxBytes: 40_000 });
+  const { publish, create, poll, changes, metrics, ledger, filters } = start({ maxBytes: 60_000 });
   const [slow, quick] = [await create(ALL), await create(ALL)];
   let parent = GENESIS;
   for (let count = 0; count < 100; count++) {
@@ -256,9 +256,24 @@ it('ends filters that nobody asks for, and refuses more than the limits', async 
 });
 
 it('bounds the bytes of criteria, and the polls that wait for one filter', async () => {
-  const { create, poll, publish } = start({ maxBytes: 400_000 });
-  const address = Array.from({ length: 200 }, (_, at) => `0x${at.toString(16).padStart(40, '0')}`);
-  expect(await create({ kind: 'logs', filter: { address } })).toBe('overloaded');
+  const { create, poll, publish, metrics } = start({ maxBytes: 400_000 });
+  const address = Array.from({ length: 45 }, (_, at) => `0x${at.toString(16).padStart(40, '0')}`);
+  const large: FilterCriteria = { kind: 'logs', filter: { address } };
+  expect(await create({ kind: 'logs', filter: { address: [...address, ...address] } }, 'x')).toBe('refused');
+  for (const client of ['a', 'b', 'c', 'd']) {
+    expect(await create(large, client)).toMatch(/^0x/);
+    // A quarter of the room is what one client may have.
+    expect(await create(large, client)).toBe('refused');
+  }
+  expect(await create(large, 'e')).toBe('overloaded');
+  expect(metrics.refused.mock.calls.flat()).toEqual([
+    'client',
+    'client',
+    'client',
+    'client',
+    'client',
+    'bytes',
+  ]);
   const filter = await create(ALL);
   publish(sealed(makeBlock(GENESIS, [3])));
   const answers = await Promise.all(Array.from({ length: 100 }, () => poll(filter)));

@@ -39,6 +39,9 @@ const LOST = 'its history is not held any more, make another one';
 const MAX_WAITING = 64;
 const ID_BYTES = 16;
 const CRITERIA_SHARE = 4;
+/** What one client may have of the room for criteria. */
+const CLIENT_SHARE = 4;
+const NOTHING = { count: 0, bytes: 0 };
 
 /**
  * The filters of all clients of the process, on the one thread that keeps them: whichever thread is asked asks here. A filter is
@@ -51,7 +54,7 @@ export class Filters {
   readonly #journal: Journal;
   /** The one that was asked for longest ago comes first. */
   readonly #filters = new Map<string, Filter>();
-  readonly #perClient = new Map<string, number>();
+  readonly #clients = new Map<string, { readonly count: number; readonly bytes: number }>();
   readonly #counts = new Map<FilterKind, number>();
   #transactions: TransactionStack | undefined;
   #criteriaBytes = 0;
@@ -124,36 +127,40 @@ export class Filters {
   #create(criteria: FilterCriteria, client: string): FilterAnswer {
     const { metrics, ledger } = this.#modules;
     const { maxFilters, maxPerClient } = this.#options;
-    const own = this.#perClient.get(client) ?? 0;
-    if (own >= maxPerClient) {
-      metrics.refused('client');
-      return { kind: 'refused', reason: `too many filters, at most ${maxPerClient} a client` };
-    }
+    const own = this.#clients.get(client) ?? NOTHING;
     const id = toQuantity(BigInt(`0x${randomBytes(ID_BYTES).toString('hex')}`));
     const filter = new Filter(id, client, criteria, ledger.position, this.#now());
+    const isMany = own.count >= maxPerClient;
+    if (isMany || own.bytes + filter.bytes > this.#maxCriteriaBytes / CLIENT_SHARE) {
+      metrics.refused('client');
+      const limit = isMany ? `at most ${maxPerClient} a client` : 'or too large for one client';
+      return { kind: 'refused', reason: `too many filters, ${limit}` };
+    }
     const isFull = this.#filters.size >= maxFilters;
     if (isFull || this.#criteriaBytes + filter.bytes > this.#maxCriteriaBytes) {
       metrics.refused(isFull ? 'total' : 'bytes');
       return { kind: 'overloaded' };
     }
     this.#filters.set(id, filter);
-    this.#perClient.set(client, own + 1);
-    this.#counts.set(filter.kind, (this.#counts.get(filter.kind) ?? 0) + 1);
-    this.#criteriaBytes += filter.bytes;
+    this.#count(filter, 1);
     if (filter.kind === 'transactions') this.#transactions ??= this.#modules.transactions();
     return { kind: 'created', filter: id };
   }
 
   #remove(filter: Filter): void {
     if (!this.#filters.delete(filter.id)) return;
-    const own = (this.#perClient.get(filter.client) ?? 1) - 1;
-    if (own === 0) this.#perClient.delete(filter.client);
-    else this.#perClient.set(filter.client, own);
-    const left = (this.#counts.get(filter.kind) ?? 1) - 1;
-    this.#counts.set(filter.kind, left);
-    this.#criteriaBytes -= filter.bytes;
-    if (filter.kind === 'transactions' && left === 0) this.#transactions = undefined;
+    this.#count(filter, -1);
+    if (this.#counts.get('transactions') === 0) this.#transactions = undefined;
     if (this.#filters.size === 0) this.#journal.trim(this.#modules.ledger.position);
+  }
+
+  #count({ client, kind, bytes }: Filter, change: 1 | -1): void {
+    const own = this.#clients.get(client) ?? NOTHING;
+    const count = own.count + change;
+    if (count === 0) this.#clients.delete(client);
+    else this.#clients.set(client, { count, bytes: own.bytes + change * bytes });
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + change);
+    this.#criteriaBytes += change * bytes;
   }
 
   #used(id: string): Filter | undefined {

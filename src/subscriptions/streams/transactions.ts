@@ -125,7 +125,8 @@ function removedOf({ removed }: Change<BlockTransactions>): readonly ReceiptMess
 function batches(messages: readonly ReceiptMessage[]): readonly string[] {
   const all: string[] = [];
   for (let at = 0; at < messages.length; at += BATCH) {
-    all.push(`[${messages.slice(at, at + BATCH).map(({ json }) => json)}]`);
+    const texts = messages.slice(at, at + BATCH).map(({ json }) => json);
+    all.push(`[${texts.join()}]`);
   }
   return all;
 }

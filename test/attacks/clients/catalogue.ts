@@ -1,5 +1,6 @@
 import type { Target } from '../target.ts';
 import * as crowds from './crowds.ts';
+import * as filters from './filters.ts';
 import * as calls from './long-calls.ts';
 import * as slow from './slow-readers.ts';
 
@@ -52,6 +53,9 @@ export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
   // Each is read, checked and indexed by a thousand addresses and topics; p99 was 320 ms, and a turn 71 ms.
   'largest-filters': { run: crowds.largestFilters, limits: { p99: 250, turn: 100 } },
   'subscription-bursts': { run: crowds.subscriptionBursts },
+  'polls-of-everything': { run: filters.pollsOfEverything },
+  // After it: these take the room for others of the same client, for five minutes.
+  'filters-never-polled': { run: filters.filtersNeverPolled },
   'many-connections': { run: crowds.manyConnections },
   'slow-loris': { run: crowds.slowLoris },
 };
