@@ -18,6 +18,12 @@ interface Block {
   readonly transactions: readonly { readonly hash: string; readonly blockHash: string }[];
 }
 
+interface Receipt {
+  readonly transactionHash: string;
+  readonly blockHash: string;
+  readonly removed?: boolean;
+}
+
 interface Log {
   readonly blockNumber: string;
   readonly blockHash: string;
@@ -51,11 +57,15 @@ it('without a stream, each canonical block comes as one flashblock, and a reorg 
   const transactions = await listen<{ readonly hash: string; readonly logs: readonly Log[] }>(
     ...['newFlashblockTransactions', true],
   );
+  const pendingHashes = await listen<string>('newPendingTransactions');
+  const receipts = await listen<Receipt[]>('transactionReceipts');
   const head = (): Promise<Block> => request(chain.url, 'eth_getBlockByNumber', ['latest', true]);
 
   const workload = new Workload(SEED, chain.traits, chain.readNonces);
   for await (const block of workload.setup()) await chain.mine(block);
   for (let left = 10; left > 0; left -= 1) await chain.mine(await workload.next());
+  // What is reorged out has been told of.
+  await untilHead(ours, (await head()).hash);
   await chain.reorg?.(DEPTH, () => workload.next());
   const last = await head();
   await untilHead(ours, last.hash);
@@ -72,6 +82,21 @@ it('without a stream, each canonical block comes as one flashblock, and a reorg 
   expect(transactions.slice(-last.transactions.length).map((each) => each.hash)).toEqual(
     last.transactions.map((each) => each.hash),
   );
+  const heldReceipts = new Map<string, Receipt>();
+  for (const { removed, ...receipt } of receipts.flat()) {
+    const name = `${receipt.blockHash} ${receipt.transactionHash}`;
+    expect(heldReceipts.has(name)).toBe(removed === true);
+    if (removed === true) heldReceipts.delete(name);
+    else heldReceipts.set(name, receipt);
+  }
+  const chainReceipts: Receipt[] = [];
+  for (let number = 1; number <= Number(last.number); number++) {
+    const block = `0x${number.toString(16)}`;
+    chainReceipts.push(...(await request<Receipt[]>(ours.url, 'eth_getBlockReceipts', [block])));
+  }
+  expect([...heldReceipts.values()]).toEqual(chainReceipts);
+  expect(receipts.flat().some(({ removed }) => removed)).toBe(true);
+  for (const { transactionHash } of chainReceipts) expect(pendingHashes).toContain(transactionHash);
   const all = await request<readonly Log[]>(ours.url, 'eth_getLogs', [
     { fromBlock: '0x1', toBlock: 'latest' },
   ]);
