@@ -39,9 +39,9 @@ const unsealed = (fields: Fields): Fields => ({
 const valued = (fields: unknown): Fields =>
   Object.fromEntries(Object.entries(fields as Fields).filter(([, value]) => value !== null));
 
-/** Ours has no `size`, as B11 asks for none: it is that of a block that nobody can have. */
-function unsealedBlock({ size: _size, ...block }: Block): Fields {
-  return { ...block, transactions: block.transactions.map(unsealed) };
+/** A block that is not sealed has a hash of zero, and its transactions the same (B6, B11). */
+function unsealedBlock(block: Block): Fields {
+  return { ...block, hash: zeroHash, transactions: block.transactions.map(unsealed) };
 }
 
 /** Shapes and order of everything but logs, on a few blocks that nothing befalls: all as op-geth has it. */

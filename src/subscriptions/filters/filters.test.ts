@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
+import { FAKE_RENDER } from '../../../test/support/serve/head.ts';
 import {
   command,
   GENESIS,
@@ -28,7 +29,7 @@ const ALL: FilterCriteria = { kind: 'logs', filter: {} };
 const PENDING: FilterCriteria = { kind: 'logs', filter: { toBlock: 'pending' } };
 const LIMITS = { maxResults: 1_000, maxBytes: 1 << 20 };
 const undoWindow = 8;
-const json = new BlockJson({ header: () => '{}', block: () => '{}', transactions: () => '[]' });
+const json = new BlockJson(FAKE_RENDER);
 
 function start(options: Partial<FiltersOptions> = {}) {
   const ledger = new Ledger({ undoWindow }, GENESIS);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { FAKE_RENDER } from '../../../test/support/serve/head.ts';
 import { command, GENESIS, World } from '../../../test/support/serve/subscription-world.ts';
 import {
   confirmed,
@@ -29,13 +30,10 @@ interface ReceiptJson {
 }
 
 const json = new BlockJson({
-  header: () => '{}',
-  block: () => '{}',
+  ...FAKE_RENDER,
   transactions: ({ block }, first, blockHash) =>
-    JSON.stringify(
-      (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) => ({
-        ...{ transaction, index: first + at, blockHash },
-      })),
+    (JSON.parse(Buffer.from(block).toString()) as number[]).map((transaction, at) =>
+      JSON.stringify({ transaction, index: first + at, blockHash }),
     ),
 });
 
