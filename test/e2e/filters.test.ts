@@ -1,5 +1,5 @@
 import { Agent, request as httpRequest } from 'node:http';
-import { createPublicClient, createWalletClient, http } from 'viem';
+import { createPublicClient, createWalletClient, http, webSocket, zeroHash } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { expect, it } from 'vitest';
 import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
@@ -194,6 +194,24 @@ it('viem watches over HTTP with filters, unchanged (B12)', { timeout: 120_000 },
       );
     };
     await until('both filters', async () => ((await filters()) === 2 ? true : undefined));
+    // The same pre-confirmed: a filter up to pending, and subscriptions.
+    const early = await ask<string>(reading, 'eth_newFilter', {
+      address: COUNTER.address,
+      toBlock: 'pending',
+    });
+    const socket = createPublicClient({
+      chain: devChain,
+      transport: webSocket(reading.replace('http', 'ws')),
+    });
+    const told = { hashes: [] as string[], receipts: [] as { readonly transactionHash: string }[] };
+    const stopHashes = socket.watchPendingTransactions({
+      ...{ onTransactions: (hashes) => told.hashes.push(...hashes), onError, batch: false },
+    });
+    await socket.transport.subscribe({
+      params: ['transactionReceipts'] as never,
+      onData: (message) =>
+        void told.receipts.push(...((message as { readonly result?: unknown }).result as [])),
+    });
     const account = privateKeyToAccount(ACCOUNTS[1].key);
     const wallet = createWalletClient({ account, chain: devChain, transport: http(sending) });
     const sent: string[] = [];
@@ -202,7 +220,17 @@ it('viem watches over HTTP with filters, unchanged (B12)', { timeout: 120_000 },
       await until(`event ${count}`, () => (seen.counts.length >= count ? true : undefined));
     }
     await until('two blocks', () => (seen.blocks.length > 2 ? true : undefined));
-    for (const stop of stops) stop();
+    for (const stop of [...stops, stopHashes]) stop();
+    const logs = await ask<Log[]>(reading, 'eth_getFilterChanges', early);
+    expect(logs.map(({ blockHash, removed }) => [blockHash, removed])).toEqual(
+      sent.map(() => [zeroHash, false]),
+    );
+    for (const hash of sent) {
+      expect(told.hashes.filter((each) => each === hash)).toHaveLength(1);
+      expect(told.receipts.filter(({ transactionHash }) => transactionHash === hash)).toMatchObject([
+        { blockHash: zeroHash, status: '0x1', logs: [{ blockHash: zeroHash }] },
+      ]);
+    }
     expect(seen.counts).toEqual([1n, 2n, 3n, 4n, 5n]);
     for (const hash of sent) expect(seen.hashes.filter((each) => each === hash)).toHaveLength(1);
     expect(seen.blocks.slice(1).map((number, at) => number - (seen.blocks[at] ?? 0n))).toEqual(

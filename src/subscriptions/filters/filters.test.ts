@@ -221,6 +221,24 @@ it('tells again what was not sent, and gives up a filter whose answers came out 
   expect(await poll(filter)).toEqual({ kind: 'unknown' });
 });
 
+it('has what was undone while it was worked out in front', async () => {
+  const { filters, publish, create, poll } = start({ maxBytes: 1 << 24 });
+  const filter = await create(ALL);
+  const limits = { maxResults: 10_000, maxBytes: 1 << 24 };
+  publish(sealed(makeBlock(GENESIS, Array.from({ length: 1_000 }, () => 3))));
+  const first = await poll(filter, { ...limits, maxResults: 1 });
+  const second = poll(filter, limits);
+  // So many logs are gone through in several turns.
+  for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  if (first.kind !== 'changes') throw new Error(first.kind);
+  filters.tell({ op: 'undo', filter, poll: first.poll });
+  const answer = await second;
+  if (answer.kind !== 'changes') throw new Error(answer.kind);
+  const logs = JSON.parse(answer.json) as { readonly logIndex: string }[];
+  expect(logs).toHaveLength(3_000);
+  expect(logs[0]?.logIndex).toBe('0x0');
+});
+
 it('answers an error, never a part, when what it has to tell is gone', async () => {
   const { publish, create, poll, changes, metrics, ledger, filters } = start({ maxBytes: 60_000 });
   const [slow, quick] = [await create(ALL), await create(ALL)];
