@@ -15,6 +15,13 @@ const METHODS = [
   'eth_syncing',
   'rpc.discover',
   'op_supportedCapabilities',
+  'eth_getLogsWithCursor',
+  'eth_newFilter',
+  'eth_newBlockFilter',
+  'eth_newPendingTransactionFilter',
+  'eth_getFilterChanges',
+  'eth_getFilterLogs',
+  'eth_uninstallFilter',
 ] as const;
 
 const digits = fc.constantFrom(...Array.from('0123456789abcdefABCDEF'));
@@ -134,6 +141,13 @@ const paramsOf: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   eth_getBlockReceipts: shortened([selector]),
   eth_getStorageAt: shortened([address, fc.oneof(quantity, hash), selector]),
   eth_getTransactionCount: shortened([address, selector]),
+  eth_getLogsWithCursor: fc
+    .tuple(filter, fc.oneof(hexOf(90, 90), badHex))
+    .map(([fields, cursor]) => [{ ...(fields as object), cursor }]),
+  eth_newFilter: shortened([filter]),
+  eth_getFilterChanges: shortened([fc.oneof(quantity, hash)]),
+  eth_getFilterLogs: shortened([fc.oneof(quantity, hash)]),
+  eth_uninstallFilter: shortened([fc.oneof(quantity, hash)]),
 };
 
 const id = fc.oneof(
