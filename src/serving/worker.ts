@@ -9,6 +9,7 @@ import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';
 import { Head } from '../head/head.ts';
 import { filterMethods } from '../methods/filters/filter-methods.ts';
+import type { FilterAnswer } from '../methods/filters/host.ts';
 import type { MethodSettings } from '../methods/method.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
@@ -195,7 +196,10 @@ async function serve({
     id,
     question,
   }: Extract<WorkerCommand, { kind: 'filter' }>): Promise<void> => {
-    const answer = await filters.ask(question);
+    const answer = await filters.ask(question).catch((error: unknown): FilterAnswer => {
+      logger.error({ err: error }, 'a filter failed');
+      return { kind: 'failed' };
+    });
     if (id !== 0) say({ kind: 'filtered', id, answer });
   };
   port.on('message', (order: WorkerCommand) => {

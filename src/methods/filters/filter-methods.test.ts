@@ -103,6 +103,12 @@ describe('reading filters (B12)', () => {
     expect(await unknown.refusal('eth_getFilterChanges', 5)).toMatch(/^INVALID_PARAMS/);
   });
 
+  it('fails where the thread that keeps filters does', async () => {
+    expect(await start({ kind: 'failed' }).refusal('eth_getFilterChanges', '0x5')).toMatch(
+      /failed to answer/,
+    );
+  });
+
   it('ends a filter once its client is told so', async () => {
     const { run, told } = start({ kind: 'criteria', criteria: { kind: 'blocks' } });
     expect(await run('eth_uninstallFilter', '0x5')).toBe(true);

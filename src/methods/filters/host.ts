@@ -33,7 +33,9 @@ export type FilterAnswer =
   | { readonly kind: 'done' }
   | { readonly kind: 'unknown'; readonly reason?: string | undefined }
   | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'overloaded' };
+  | { readonly kind: 'overloaded' }
+  /** By a fault of the node, which has been logged where it happened. */
+  | { readonly kind: 'failed' };
 
 /** Whoever keeps the filters of all threads, as one thread reaches it. */
 export interface FilterHost {
@@ -54,6 +56,8 @@ export async function answerOf<K extends FilterAnswer['kind']>(
       throw new MethodError({ code: 'FILTER_REFUSED', reason: answer.reason });
     case 'overloaded':
       throw new MethodError({ code: 'OVERLOADED' });
+    case 'failed':
+      throw new Error('the thread that keeps filters failed to answer');
     case 'created':
     case 'changes':
     case 'criteria':

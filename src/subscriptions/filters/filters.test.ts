@@ -225,7 +225,14 @@ it('has what was undone while it was worked out in front', async () => {
   const { filters, publish, create, poll } = start({ maxBytes: 1 << 24 });
   const filter = await create(ALL);
   const limits = { maxResults: 10_000, maxBytes: 1 << 24 };
-  publish(sealed(makeBlock(GENESIS, Array.from({ length: 1_000 }, () => 3))));
+  publish(
+    sealed(
+      makeBlock(
+        GENESIS,
+        Array.from({ length: 1_000 }, () => 3),
+      ),
+    ),
+  );
   const first = await poll(filter, { ...limits, maxResults: 1 });
   const second = poll(filter, limits);
   // So many logs are gone through in several turns.
