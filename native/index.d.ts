@@ -231,6 +231,7 @@ export declare class NativePooledCall {
     gas: string,
     data: string | undefined,
     options: string | undefined,
+    asked?: string,
   );
   /**
    * Runs it on a view. Texts that are malformed reject the promise. Bytes are the JSON of a long output, quotes
@@ -280,6 +281,7 @@ export declare class NativeView {
     data: string | undefined,
     options: string | undefined,
     budget: number,
+    asked?: string,
   ): string;
   provide(missing: string, values: Uint8Array): void;
   /** Keeps what is loaded for a block below the window until `releaseLoaded`. */

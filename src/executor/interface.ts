@@ -89,6 +89,18 @@ export type CallResult =
   /** The pool of long calls is full. */
   | { readonly kind: 'overloaded' };
 
+/** What is asked about a call beside what it returns. */
+export type Query =
+  /** The least gas that it succeeds with, of so much at most. A gas of zero is one that was not given. */
+  | { readonly estimate: number }
+  /** What it touches, as an access list. */
+  | 'accessList';
+
+/** How a query ended. `answer` is JSON. */
+export type QueryResult =
+  | Exclude<CallResult, { readonly kind: 'success' }>
+  | { readonly kind: 'answer'; readonly json: string | Buffer };
+
 /** A nonce or, with `slot`, a value of storage that is not known here. */
 export interface ForwardedRead {
   readonly read: 'nonce' | 'balance' | 'code' | 'slot';
@@ -118,6 +130,8 @@ export interface StateView {
   /** 32 bytes. `slot` is 32 bytes of hex. */
   storageAt(address: Hex, slot: Hex, context?: LoadContext): Awaitable<Hex>;
   call(request: CallRequest, context?: LoadContext): Awaitable<CallResult>;
+  /** Runs a call as often as the answer takes, within the limits of one. */
+  query(query: Query, request: CallRequest, context?: LoadContext): Awaitable<QueryResult>;
 }
 
 /**

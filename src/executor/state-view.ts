@@ -9,7 +9,15 @@ import { own } from '../primitives/owned-bytes.ts';
 import { CallScope } from './call-scope.ts';
 import { asOverloaded } from './errors.ts';
 import { inlineShare } from './inline-share.ts';
-import type { CallRequest, CallResult, HeldStateView, LoadContext, StateLoader } from './interface.ts';
+import type {
+  CallRequest,
+  CallResult,
+  HeldStateView,
+  LoadContext,
+  Query,
+  QueryResult,
+  StateLoader,
+} from './interface.ts';
 import { supply } from './missing.ts';
 
 export interface ViewOptions {
@@ -106,18 +114,32 @@ export class NativeStateView implements HeldStateView {
 
   /** At once if all state is in memory and the call is short; else in rounds of loading, and in the pool. */
   call(request: CallRequest, context?: LoadContext): Awaitable<CallResult> {
+    return this.#run(request, undefined, context);
+  }
+
+  query(query: Query, request: CallRequest, context?: LoadContext): Awaitable<QueryResult> {
+    return andThen(this.#run(request, JSON.stringify(query), context), (result) =>
+      result.kind === 'success' ? { kind: 'answer', json: result.output } : result,
+    );
+  }
+
+  #run(
+    request: CallRequest,
+    asked: string | undefined,
+    context: LoadContext | undefined,
+  ): Awaitable<CallResult> {
     const { from, to, gas, data, ...rest } = request;
     const options = isEmpty(rest) ? undefined : JSON.stringify(rest);
     const inline = (view: NativeView): string =>
       inlineShare.run(this.#options.callInlineSteps, (steps) =>
-        view.call(from, to, gas, data, options, steps),
+        view.call(from, to, gas, data, options, steps, asked),
       );
     this.#assertHeld();
     const view = this.#view;
     const isLong = (data?.length ?? 0) + (options?.length ?? 0) > MAX_INLINE_TEXT;
     const answer = isLong ? BUDGET : inline(view);
     if (answer !== BUDGET && isFinal(answer)) return callResult(answer);
-    const forPool = (): NativePooledCall => new native.NativePooledCall(from, to, gas, data, options);
+    const forPool = (): NativePooledCall => new native.NativePooledCall(from, to, gas, data, options, asked);
     return this.#completeCall({ view, answer }, inline, forPool, context);
   }
 

@@ -7,6 +7,8 @@ import {
 } from './blocks/eth_getBlockTransactionCountBy.ts';
 import { ethGetHeaderByHash, ethGetHeaderByNumber } from './blocks/eth_getHeaderBy.ts';
 import { ethCall } from './calls/eth_call.ts';
+import { ethCreateAccessList } from './calls/eth_createAccessList.ts';
+import { ethEstimateGas } from './calls/eth_estimateGas.ts';
 import {
   debugGetRawBlock,
   debugGetRawHeader,
@@ -38,6 +40,8 @@ const METHODS: readonly Method[] = [
   ethGetLogs,
   ethGetLogsWithCursor,
   ethCall,
+  ethEstimateGas,
+  ethCreateAccessList,
   ethGetBlockReceipts,
   ethGetStorageAt,
   ethGetTransactionCount,

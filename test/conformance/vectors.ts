@@ -5,6 +5,8 @@ import { conformanceDir } from '../support/servers/paths.ts';
 /** The methods we answer that ethereum/execution-apis has vectors for. */
 export const coveredMethods = [
   'eth_call',
+  'eth_estimateGas',
+  'eth_createAccessList',
   'eth_getLogs',
   'eth_getBlockReceipts',
   'eth_getStorageAt',

@@ -129,3 +129,33 @@ export async function callParams(random: Random, corpus: Corpus): Promise<unknow
   if (overridden && random.chance(0.2)) params.push(blockOverrides(random, corpus));
   return params;
 }
+
+/** Without overrides of precompiles: geth runs those all the same, but in eth_call. */
+function withoutPrecompiles(accounts: unknown): Record<string, Fields> {
+  const isPrecompile = (address: string): boolean =>
+    /^0x0{36}0[0-9a-f]{3}$/i.test(address) && BigInt(address) !== 0n;
+  const kept = Object.entries(accounts as Record<string, Fields>).filter(
+    ([address]) => !isPrecompile(address),
+  );
+  return Object.fromEntries(kept);
+}
+
+/** Params of an eth_estimateGas. */
+export async function estimateParams(random: Random, corpus: Corpus): Promise<unknown[]> {
+  const params = await callParams(random, corpus);
+  if (params.length > 2) params[2] = withoutPrecompiles(params[2]);
+  return params;
+}
+
+/** Params of an eth_createAccessList. The sender pays: without fees geth takes those that it would suggest itself. */
+export async function accessListParams(random: Random, corpus: Corpus): Promise<unknown[]> {
+  const [given, block = 'latest', accounts = {}] = await callParams(random, corpus);
+  const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...transaction } = given as Fields;
+  const from = typeof transaction['from'] === 'string' ? transaction['from'] : `0x${'00'.repeat(20)}`;
+  const overrides = withoutPrecompiles(accounts);
+  return [
+    { ...transaction, gasPrice: '0x3b9aca00' },
+    block,
+    { ...overrides, [from]: { ...overrides[from], balance: `0x${'f'.repeat(30)}` } },
+  ];
+}

@@ -18,7 +18,24 @@ export function agree(geth: Answer, ours: Answer): boolean {
       kind !== 'revert' || (geth.error.data === ours.error.data && geth.error.message === ours.error.message)
     );
   }
-  return 'result' in geth && 'result' in ours && isDeepStrictEqual(geth.result, ours.result);
+  return (
+    'result' in geth && 'result' in ours && isDeepStrictEqual(inOrder(geth.result), inOrder(ours.result))
+  );
+}
+
+/** geth gives the accounts and slots of an access list in no order, and words faults as in errors. */
+function inOrder(result: unknown): unknown {
+  if (typeof result !== 'object' || result === null || !('accessList' in result)) return result;
+  const list = result.accessList as readonly {
+    readonly address: string;
+    readonly storageKeys: readonly string[];
+  }[];
+  const sorted = list.map(({ address, storageKeys }) => ({ address, storageKeys: storageKeys.toSorted() }));
+  // Which fault is found first differs, as in errors: what it cost does not.
+  const error = 'error' in result && {
+    error: /execution reverted/.test(String(result.error)) ? 'revert' : 'fault',
+  };
+  return { ...result, ...error, accessList: sorted.toSorted((a, b) => a.address.localeCompare(b.address)) };
 }
 
 /** A wrong answer, wrong in one small way, that no comparison may let through. */

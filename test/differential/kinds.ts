@@ -19,6 +19,7 @@ const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['chain id', /chain ?id/i],
   ['out of gas', /out of gas|gas uint64 overflow/i],
   // One kind for both ends of the stack: revm calls a DUP or SWAP of what is not there an overflow.
+  ['allowance', /exceeds allowance/],
   ['stack', /stack (underflow|limit|overflow)/i],
   ['jump', /invalid jump/i],
   ['write protection', /write protection|static/i],

@@ -15,9 +15,16 @@ export function blockIndex(method: string): number {
   return blockIndexes.get(method) ?? -1;
 }
 
+const CALLS: readonly string[] = ['eth_call', 'eth_estimateGas', 'eth_createAccessList'];
+
+/** Whether a method runs a call, with its block and overrides after it. */
+export function runsCall(method: string): boolean {
+  return CALLS.includes(method);
+}
+
 const blockIndexes: ReadonlyMap<string, number> = new Map([
   ...[['eth_getStorageAt', 2] as const],
-  ...['eth_call', 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode'].map(
+  ...[...CALLS, 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode'].map(
     (name) => [name, 1] as const,
   ),
   ...[

@@ -1,7 +1,7 @@
 import { Random } from '../support/random.ts';
 import type { Call } from '../support/servers/rpc-client.ts';
 import { blockMethods, blockParams } from './block-requests.ts';
-import { callParams } from './calls.ts';
+import { accessListParams, callParams, estimateParams } from './calls.ts';
 import type { Corpus } from './corpus.ts';
 import { mutate } from './mutate.ts';
 import { anyAddress } from './programs.ts';
@@ -94,6 +94,10 @@ async function goodParams(random: Random, corpus: Corpus, method: string): Promi
   const address = (): string => checksummed(random, anyAddress(random, corpus));
   const block = (): unknown[] => (random.chance(0.93) ? [selector(random, corpus)] : []);
   switch (method) {
+    case 'eth_createAccessList':
+      return accessListParams(random, corpus);
+    case 'eth_estimateGas':
+      return estimateParams(random, corpus);
     case 'eth_call':
       return callParams(random, corpus);
     case 'eth_getLogs':
@@ -130,6 +134,8 @@ export const five: Mix = [
 /** All methods that geth has too. */
 export const all: Mix = [
   ...five,
+  [15, 'eth_estimateGas'],
+  [10, 'eth_createAccessList'],
   [5, 'eth_getBalance'],
   [5, 'eth_getCode'],
   ...blockMethods.map((method) => [3, method] as const),

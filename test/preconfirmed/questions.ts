@@ -1,5 +1,5 @@
 import { encodeFunctionData, type Hex } from 'viem';
-import { callParams } from '../differential/calls.ts';
+import { accessListParams, callParams, estimateParams } from '../differential/calls.ts';
 import type { Corpus } from '../differential/corpus.ts';
 import { assemble, type Item } from '../support/assembler.ts';
 import type { Random } from '../support/random.ts';
@@ -17,7 +17,7 @@ import type { Moment } from './rig.ts';
 /** What a filter may say beside its range. */
 export type LogCriteria = Readonly<Record<string, unknown>>;
 
-const callsAsked = 20;
+const callsAsked = 25;
 const richly: Hex = `0x${'f'.repeat(30)}`;
 const quantity = (value: number): Hex => `0x${value.toString(16)}`;
 
@@ -103,6 +103,18 @@ async function randomCall(reading: Reading, random: Random, corpus: Corpus): Pro
   const made = JSON.parse(JSON.stringify(await callParams(random, corpus))) as unknown[];
   const [transaction, _block, ...overrides] = made;
   return callQuestion(reading, transaction, ...overrides);
+}
+
+async function randomEstimate(reading: Reading, random: Random, corpus: Corpus): Promise<Question> {
+  const made = JSON.parse(JSON.stringify(await estimateParams(random, corpus))) as unknown[];
+  const [transaction, _block, ...overrides] = made;
+  return stateQuestion('call', 'eth_estimateGas', reading, (block) => [transaction, block, ...overrides]);
+}
+
+async function randomAccessList(reading: Reading, random: Random, corpus: Corpus): Promise<Question> {
+  const made = JSON.parse(JSON.stringify(await accessListParams(random, corpus))) as unknown[];
+  const [transaction, _block, overrides] = made;
+  return stateQuestion('call', 'eth_createAccessList', reading, (block) => [transaction, block, overrides]);
 }
 
 export function nonceQuestion(reading: Reading, address: string): Question {
@@ -199,6 +211,8 @@ export async function pendingQuestions(
         [3, () => contextCall(reading, random, workload)],
         [5, () => mergedCall(reading, random, corpus.filled)],
         [12, () => randomCall(reading, random, corpus)],
+        [3, () => randomEstimate(reading, random, corpus)],
+        [2, () => randomAccessList(reading, random, corpus)],
       ]),
     );
   }

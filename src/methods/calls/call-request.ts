@@ -22,6 +22,8 @@ export interface CallRules {
   readonly gasCap: bigint;
   /** Contract creation by leaving `to` out is the standard's; the contract asks for `to`. */
   readonly requireTo: boolean;
+  /** Of a call that says none; the cap when left out. */
+  readonly defaultGas?: bigint;
 }
 
 /** Reads the transaction object of a call. Fields it does not know are ignored, as geth does. */
@@ -33,7 +35,7 @@ export function parseCallRequest(
 ): CallRequest {
   const where = 'invalid argument 0';
   const fields = parseObject(transaction, where);
-  const request: Mutable<CallRequest> = { gas: parseGas(fields['gas'], where, rules.gasCap) };
+  const request: Mutable<CallRequest> = { gas: parseGas(fields['gas'], where, rules) };
   readInto(request, fields, 'from', where, parseAddress);
   readInto(request, fields, 'to', where, parseAddress);
   for (const name of QUANTITIES) readInto(request, fields, name, where, uint256);
@@ -74,10 +76,10 @@ function readInto<K extends keyof CallRequest>(
   if (isPresent(value)) request[name] = read(value, `${where}: ${name}`);
 }
 
-function parseGas(value: unknown, where: string, cap: bigint): Hex {
-  if (!isPresent(value)) return toQuantity(cap);
+function parseGas(value: unknown, where: string, { gasCap, defaultGas = gasCap }: CallRules): Hex {
+  if (!isPresent(value)) return toQuantity(defaultGas);
   const gas = uint64(value, `${where}: gas`);
-  return BigInt(gas) > cap ? toQuantity(cap) : gas;
+  return BigInt(gas) > gasCap ? toQuantity(gasCap) : gas;
 }
 
 function parseData(fields: Fields, where: string): Hex | undefined {

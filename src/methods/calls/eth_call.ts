@@ -1,57 +1,20 @@
-import type { CallRequest, CallResult, Output, StateView } from '../../executor/interface.ts';
+import type { CallRequest, CallResult, StateView } from '../../executor/interface.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import type { Awaitable, Hex } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
 import { forwardUnknown } from '../forwarding.ts';
 import type { Method, MethodContext, MethodSettings, RawJson } from '../method.ts';
-import { addressSchema, blockParam, bytesSchema, quantitySchema } from '../schemas.ts';
+import { blockParam, bytesSchema } from '../schemas.ts';
+import { callFailure } from './call-failure.ts';
+import { blockOverridesParam, stateOverridesParam, transactionParam } from './call-params.ts';
 import { parseCallRequest } from './call-request.ts';
-import { decodeRevertReason } from './revert-reason.ts';
 
 export const ethCall: Method = {
   name: 'eth_call',
   summary: 'Executes a call on the state of a block, without a transaction.',
   rules: ['A6', 'B5', 'B6', 'B7', 'B17'],
-  params: [
-    {
-      name: 'transaction',
-      required: true,
-      description:
-        '`to` (required), `from` (zero address), `gas` (the cap), `gasPrice` or `maxFeePerGas` and ' +
-        '`maxPriorityFeePerGas`, `value`, `data` or `input`, `accessList`, `authorizationList`.',
-      schema: {
-        type: 'object',
-        required: ['to'],
-        properties: {
-          from: addressSchema,
-          to: addressSchema,
-          gas: quantitySchema,
-          gasPrice: quantitySchema,
-          maxFeePerGas: quantitySchema,
-          maxPriorityFeePerGas: quantitySchema,
-          value: quantitySchema,
-          data: bytesSchema,
-          input: bytesSchema,
-        },
-      },
-    },
-    blockParam,
-    {
-      name: 'stateOverrides',
-      required: false,
-      description:
-        'By address: `balance`, `nonce`, `code`, and `state` (all of it) or `stateDiff` (per slot).',
-      schema: { type: 'object' },
-    },
-    {
-      name: 'blockOverrides',
-      required: false,
-      description:
-        '`number`, `difficulty`, `time`, `gasLimit`, `feeRecipient`, `prevRandao`, `baseFeePerGas`, `blobBaseFee`.',
-      schema: { type: 'object' },
-    },
-  ],
+  params: [transactionParam(['to']), blockParam, stateOverridesParam, blockOverridesParam],
   result: { name: 'output', description: 'The returned bytes.', schema: bytesSchema },
   handle(params, context) {
     const { snapshot, settings } = context;
@@ -89,34 +52,6 @@ function forwardCall(
 }
 
 function renderResult(result: CallResult, settings: MethodSettings): RawJson {
-  switch (result.kind) {
-    case 'success':
-      return typeof result.output === 'string' ? `"${result.output}"` : result.output;
-    case 'revert': {
-      const reason = settings.compat ? decodeRevertReason(hexOf(result.output)) : undefined;
-      const standard = settings.compat;
-      const data = result.output;
-      throw new MethodError({
-        code: 'CALL_REVERTED',
-        data,
-        standard,
-        ...(reason === undefined ? {} : { reason }),
-      });
-    }
-    case 'halt':
-    case 'invalid':
-      throw new MethodError({ code: 'CALL_FAILED', reason: result.message });
-    case 'native':
-      throw new MethodError({ code: 'NATIVE_CONTRACT', address: result.address, isPending: false });
-    case 'timeout':
-      throw new MethodError({ code: 'TIME_LIMIT', what: 'call', milliseconds: settings.callTimeLimitMs });
-    case 'cancelled':
-      throw new MethodError({ code: 'CANCELLED' });
-    case 'overloaded':
-      throw new MethodError({ code: 'OVERLOADED' });
-  }
-}
-
-function hexOf(output: Output): Hex {
-  return typeof output === 'string' ? output : (output.toString('latin1', 1, output.length - 1) as Hex);
+  if (result.kind !== 'success') throw callFailure(result, settings);
+  return typeof result.output === 'string' ? `"${result.output}"` : result.output;
 }

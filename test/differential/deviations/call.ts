@@ -1,6 +1,7 @@
-import type { Call } from '../../support/servers/rpc-client.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Answer, Call } from '../../support/servers/rpc-client.ts';
 import { type Chain, callContext } from '../context.ts';
-import { asFields, type Fields, holds, paramsOf, withParam } from '../request-shape.ts';
+import { asFields, type Fields, holds, paramsOf, runsCall, withParam } from '../request-shape.ts';
 import { type Deviation, errorOf, refuses, wordsOf } from './deviation.ts';
 
 const contradictions: readonly string[] = ['fee styles', 'chain id', 'override'];
@@ -10,6 +11,9 @@ const haltOrder: readonly (readonly [geth: string, ours: string])[] = [
   ['stack', 'out of gas'],
   ['out of gas', 'precompile'],
   ['out of gas', 'return data'],
+  // The same of estimates: geth says of code that cannot be paid for that it ran out of gas while it was stored.
+  ['allowance', 'precompile'],
+  ['out of gas', 'allowance'],
 ];
 
 const maxWord = `0x${'f'.repeat(64)}`;
@@ -58,18 +62,29 @@ function mayWrite(request: Call): boolean {
   return holds(request, (key, value) => isCode(key) && typeof value === 'string' && value.includes('55'));
 }
 
-/** Deviations of eth_call. */
+/** The accounts and slots of an access list that was created, in order. */
+function listOf(answer: Answer): readonly string[] | undefined {
+  const list = 'result' in answer ? asFields(answer.result)?.['accessList'] : undefined;
+  if (!Array.isArray(list)) return undefined;
+  return list.map((entry) => JSON.stringify([entry.address, entry.storageKeys.toSorted()])).toSorted();
+}
+
+/** Deviations of eth_call and of what else runs a call. */
 export const callDeviations = (chain: Chain): readonly Deviation[] => [
   {
     id: 'early-list',
     means: (request) => {
       const transaction = asFields(paramsOf(request)[0]);
-      if (request.method !== 'eth_call' || transaction === undefined) return undefined;
+      if (!runsCall(request.method) || transaction === undefined) return undefined;
       const { isBerlin, isPrague } = callContext(request, chain);
       // A creation with authorizations is refused at any block.
       const creates = transaction['to'] == null;
+      // What is given is part of what is created.
+      const createsList = request.method === 'eth_createAccessList';
       const early = [
-        ...(isListOf(transaction['accessList'], accessEntry) && !isBerlin ? ['accessList'] : []),
+        ...(isListOf(transaction['accessList'], accessEntry) && !isBerlin && !createsList
+          ? ['accessList']
+          : []),
         ...(isListOf(transaction['authorizationList'], authorization) && !isPrague && !creates
           ? ['authorizationList']
           : []),
@@ -77,6 +92,18 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
       if (early.length === 0) return undefined;
       const rest = Object.entries(transaction).filter(([name]) => !early.includes(name));
       return { call: withParam(request, 0, Object.fromEntries(rest)) };
+    },
+    // The list that geth makes costs gas there as well.
+    allows: ({ request, geth, ours }) => {
+      if (request.method !== 'eth_createAccessList') return false;
+      const { isBerlin, isPrague } = callContext(request, chain);
+      const [theirs, own] = [listOf(geth), listOf(ours)];
+      const isSameList = theirs !== undefined && isDeepStrictEqual(theirs, own);
+      const isTooExpensive = errorOf(geth)?.kind === 'intrinsic gas' && own !== undefined;
+      const tooMany = 'insufficient gas to process all authorizations';
+      return (
+        (!isBerlin && (isSameList || isTooExpensive)) || (!isPrague && errorOf(ours)?.message === tooMany)
+      );
     },
   },
   {
@@ -115,8 +142,7 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
   },
   {
     id: 'unknown-override',
-    allows: ({ request, ours }) =>
-      request.method === 'eth_call' && refuses(ours) && hasUnknownOverride(request),
+    allows: ({ request, ours }) => runsCall(request.method) && refuses(ours) && hasUnknownOverride(request),
   },
   {
     id: 'halt-order',
@@ -135,11 +161,18 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
   {
     id: 'constantinople',
     allows: ({ request, geth, ours }) =>
-      request.method === 'eth_call' &&
+      runsCall(request.method) &&
       callContext(request, chain).isConstantinople &&
       mayWrite(request) &&
       [geth, ours].every((answer) => 'result' in answer || errorOf(answer)?.code === -32000) &&
       ('result' in ours || errorOf(ours)?.kind === 'out of gas' || errorOf(geth)?.kind === 'out of gas'),
+  },
+  {
+    id: 'access-list-fees',
+    allows: ({ request, geth, ours }) =>
+      request.method === 'eth_createAccessList' &&
+      ['funds', 'fee styles'].includes(errorOf(geth)?.kind ?? '') &&
+      ('result' in ours || errorOf(ours)?.code === -32000),
   },
   {
     id: 'geth-crash',

@@ -6,12 +6,15 @@ import type {
   CallResult,
   HeldStateView,
   LoadContext,
+  Query,
+  QueryResult,
   StateView,
 } from '../../../src/executor/interface.ts';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
 import { BlockJson, type Render } from '../../../src/head/block-json.ts';
 import type { ReadableStore } from '../../../src/head/chain-reader.ts';
 import { Head, type HeadOptions } from '../../../src/head/head.ts';
+import { andThen } from '../../../src/primitives/awaitable.ts';
 import { StateUnavailableError } from '../../../src/primitives/errors.ts';
 import { type Awaitable, type Hex, toHex } from '../../../src/primitives/hex.ts';
 import type {
@@ -207,7 +210,7 @@ const FAKE_JSON = new BlockJson(FAKE_RENDER);
 
 const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').padStart(64, 'f')}`;
 
-export type FakeCall = (request: CallRequest, context?: LoadContext) => Awaitable<CallResult>;
+export type FakeCall = (request: CallRequest, context?: LoadContext, query?: Query) => Awaitable<CallResult>;
 
 /** The nonce is the block number, and every slot holds its own key. */
 function fakeView(ref: BlockRef, call: FakeCall): StateView {
@@ -219,6 +222,10 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     code: () => '0x',
     storageAt: (_address, slot) => slot,
     call,
+    query: (query, request, context) =>
+      andThen(call(request, context, query), (result) =>
+        result.kind === 'success' ? { kind: 'answer', json: result.output } : result,
+      ),
   };
 }
 
@@ -270,6 +277,11 @@ export class FakeHeldView implements HeldStateView {
   call(): CallResult {
     this.#assertHeld();
     return { kind: 'success', output: '0x' };
+  }
+
+  query(): QueryResult {
+    this.#assertHeld();
+    return { kind: 'answer', json: '"0x"' };
   }
 
   #assertHeld(): void {

@@ -2,7 +2,7 @@
 
 use crate::errors::{Result, error, malformed};
 use chain_query_evm as core;
-use core::{CallOptions, CallRequest, CallResult};
+use core::{CallOptions, CallRequest, CallResult, Query};
 use std::sync::Arc;
 
 pub(crate) fn request(
@@ -27,9 +27,15 @@ pub(crate) fn request(
     })
 }
 
+/// What is asked about a call, from its JSON; without one, what it returns.
+pub(crate) fn query(text: Option<&str>) -> Result<Query> {
+    text.map_or(Ok(Query::Call), |text| Query::parse(text).map_err(error))
+}
+
 pub(crate) fn render(result: CallResult) -> String {
     match result {
         CallResult::Success(output) => format!("={output}"),
+        CallResult::Json(text) => format!("={text}"),
         CallResult::Revert(output) => format!("r{output}"),
         CallResult::Halt(text) => format!("h{text}"),
         CallResult::Invalid(text) => format!("i{text}"),

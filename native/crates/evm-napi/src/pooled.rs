@@ -1,12 +1,12 @@
 //! Calls that run in the pool.
 
 use crate::answer::{Answer, guarded};
-use crate::call::{render, request};
+use crate::call::{query, render, request};
 use crate::errors::{Result, error};
 use crate::view::NativeView;
 use alloy_primitives::hex;
 use chain_query_evm as core;
-use core::{CallRequest, CallResult, CancelFlag, Lane};
+use core::{CallRequest, CallResult, CancelFlag, Lane, Query};
 use napi::bindgen_prelude::{Buffer, Either, Env, Object};
 use napi_derive::napi;
 use std::sync::atomic::Ordering;
@@ -30,8 +30,9 @@ enum Message {
         gas: String,
         data: Option<String>,
         options: Option<String>,
+        asked: Option<String>,
     },
-    Read(CallRequest),
+    Read(CallRequest, Query),
     /// With whoever reads the texts.
     Taken,
     Gone,
@@ -43,18 +44,20 @@ impl PooledCall {
     }
 
     /// Reads the texts, the first time; not while it holds the lock, which a serving thread may want.
-    fn request(&self) -> Result<CallRequest> {
+    fn request(&self) -> Result<(CallRequest, Query)> {
         let taken = std::mem::replace(&mut *self.message(), Message::Taken);
         let read = match taken {
-            Message::Texts { from, to, gas, data, options } => request(from, to, gas, data, options)?,
-            Message::Read(request) => request,
+            Message::Texts { from, to, gas, data, options, asked } => {
+                (request(from, to, gas, data, options)?, query(asked.as_deref())?)
+            }
+            Message::Read(request, query) => (request, query),
             Message::Taken | Message::Gone => {
                 return Err(error(core::Error::Unavailable("the call is done with".into())));
             }
         };
         let mut message = self.message();
         if matches!(*message, Message::Taken) {
-            *message = Message::Read(read.clone());
+            *message = Message::Read(read.0.clone(), read.1.clone());
         }
         Ok(read)
     }
@@ -62,7 +65,7 @@ impl PooledCall {
 
 #[napi]
 impl NativePooledCall {
-    /// `options` is JSON of the fields few calls have.
+    /// `options` is JSON of the fields few calls have, `asked` of what is asked about it beside what it returns.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         from: Option<String>,
@@ -70,8 +73,9 @@ impl NativePooledCall {
         gas: String,
         data: Option<String>,
         options: Option<String>,
+        asked: Option<String>,
     ) -> Self {
-        let message = Mutex::new(Message::Texts { from, to, gas, data, options });
+        let message = Mutex::new(Message::Texts { from, to, gas, data, options, asked });
         Self(Arc::new(PooledCall { cancel: CancelFlag::default(), message }))
     }
 
@@ -85,8 +89,8 @@ impl NativePooledCall {
         let job = {
             let answer = Arc::clone(&answer);
             move || {
-                let given =
-                    guarded(|| Ok(give(core::call(&view, &call.request()?, &lane)))).and_then(|given| given);
+                let run = || call.request().map(|(request, asked)| core::query(&view, &request, &asked, &lane));
+                let given = guarded(|| run().map(give)).and_then(|given| given);
                 // A buffer belongs to the thread of JavaScript: it is made there, around the same bytes.
                 answer.give(move || {
                     Ok(match given? {
@@ -126,6 +130,7 @@ fn give(result: CallResult) -> Given {
     match &result {
         CallResult::Success(output) if output.len() >= LONG => Either::B(json_of(b"", output)),
         CallResult::Revert(output) if output.len() >= LONG => Either::B(json_of(b"r", output)),
+        CallResult::Json(text) if text.len() >= LONG => Either::B(text.clone().into_bytes()),
         _ => Either::A(render(result)),
     }
 }

@@ -1,6 +1,6 @@
 //! Views.
 
-use crate::call::{render, request};
+use crate::call::{query, render, request};
 use crate::chain::NativeChain;
 use crate::errors::{Result, error, malformed};
 use crate::provide::provide;
@@ -115,8 +115,10 @@ impl NativeView {
         })
     }
 
-    /// Runs a call on this thread within a budget of steps. `options` is JSON of the fields few calls have.
+    /// Runs a call on this thread within a budget of steps. `options` is JSON of the fields few calls have, `asked` of what
+    /// is asked about it beside what it returns.
     #[napi(catch_unwind)]
+    #[allow(clippy::too_many_arguments, reason = "strings cross faster than objects")]
     pub fn call(
         &self,
         from: Option<String>,
@@ -125,9 +127,11 @@ impl NativeView {
         data: Option<String>,
         options: Option<String>,
         budget: u32,
+        asked: Option<String>,
     ) -> Result<String> {
         let request = request(from, to, gas, data, options)?;
-        Ok(render(core::call(self.get()?, &request, &Lane::Inline(u64::from(budget)))))
+        let asked = query(asked.as_deref())?;
+        Ok(render(core::query(self.get()?, &request, &asked, &Lane::Inline(u64::from(budget)))))
     }
 
     /// Keeps what is loaded for a block below the window until `release_loaded`.

@@ -14,6 +14,7 @@ mod chain;
 mod evm;
 mod json;
 mod model;
+mod queries;
 mod rules;
 mod state;
 
@@ -42,6 +43,7 @@ pub use model::header::read_header;
 pub use model::key::{Key, Missing};
 pub use model::outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use model::proof::check_proof;
+pub use queries::{Query, query};
 pub use rules::spec::{ChainSpec, Stack};
 pub use state::hot::HotLimits;
 pub use state::view::{Read, View};

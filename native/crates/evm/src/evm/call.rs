@@ -2,13 +2,14 @@
 
 use crate::base::limits::CancelFlag;
 use crate::evm::database::{AccountOverride, Guess, Overrides, ViewDb};
-use crate::evm::message::{AccountFields, CallRequest, CallResult, message};
+use crate::evm::message::{AccountFields, CallRequest, CallResult, Message, message};
 use crate::evm::meter::{Meter, Stop};
-use crate::evm::vm;
+use crate::evm::vm::{self, Ran};
 use crate::model::code::bytecode;
-use crate::state::view::View;
+use crate::state::view::{Epoch, View};
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, KECCAK256_EMPTY, U256, keccak256};
+use revm::context_interface::result::ResultGas;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use std::time::Instant;
 const MAX_INLINE_CODE: usize = 49_152;
 /// Steps of what is done before the first opcode: an authorization is an ecrecover, an entry of a list or of an override
 /// is read and hashed a few times, and bytes are hashed, analysed or counted.
-const AUTHORIZATION_STEPS: usize = 48;
+pub(crate) const AUTHORIZATION_STEPS: usize = 48;
 const ENTRY_STEPS: usize = 2;
 const BYTES_PER_STEP: usize = 128;
 /// Keys that one run may lack: loading and handing in more at a time would hold a serving thread.
@@ -34,54 +35,115 @@ pub enum Lane {
 
 /// Runs a call on the calling thread.
 pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult {
-    let Some(epoch) = view.enter() else {
-        return CallResult::Outdated;
-    };
-    let mut meter = match lane {
-        Lane::Inline(steps) => Meter::steps(*steps),
-        Lane::Pool { deadline, cancel } => Meter::clock(*deadline, Arc::clone(cancel)),
-    };
-    let accounts = request.options.as_deref().and_then(|options| options.state_overrides.as_ref());
-    let upfront = upfront_steps(request);
-    if matches!(lane, Lane::Inline(_)) && (brings_long_code(request, accounts) || !meter.charge(upfront)) {
-        return CallResult::Budget;
-    }
-    let mut db = ViewDb::new(Arc::clone(view), meter);
-    db.hashes_below = view.number();
-    db.max_missing = MAX_MISSING;
-    db.overrides = accounts.map(overrides);
-    let first = match message(view, request) {
-        Ok(message) => message,
+    let mut runs = match Runs::begin(view, request, lane) {
+        Ok(runs) => runs,
         Err(result) => return result,
     };
-    // A pretended time must not be answered by the rules before it.
-    if let Err(why) = view.spec().expect_known(&first.header) {
-        return CallResult::Invalid(why.to_string());
+    let result = runs
+        .run(request, |message, db| vm::run(view.spec(), message, db))
+        .map_or_else(|result| result, |ran| ran.result);
+    runs.end(result)
+}
+
+/// Runs of one request: on one state, within one budget of steps or time.
+pub(crate) struct Runs<'a> {
+    view: &'a Arc<View>,
+    epoch: Epoch,
+    upfront: u64,
+    /// Absent while a run has it.
+    db: Option<ViewDb>,
+}
+
+/// What a run gave beside its database.
+pub(crate) struct Done {
+    pub(crate) result: CallResult,
+    /// None when the message could not start.
+    pub(crate) gas: Option<ResultGas>,
+}
+
+impl<'a> Runs<'a> {
+    pub(crate) fn begin(view: &'a Arc<View>, request: &CallRequest, lane: &Lane) -> Result<Self, CallResult> {
+        let Some(epoch) = view.enter() else {
+            return Err(CallResult::Outdated);
+        };
+        let meter = match lane {
+            Lane::Inline(steps) => Meter::steps(*steps),
+            Lane::Pool { deadline, cancel } => Meter::clock(*deadline, Arc::clone(cancel)),
+        };
+        let accounts = request.options.as_deref().and_then(|options| options.state_overrides.as_ref());
+        if matches!(lane, Lane::Inline(_)) && brings_long_code(request, accounts) {
+            return Err(CallResult::Budget);
+        }
+        let mut db = ViewDb::new(Arc::clone(view), meter);
+        db.hashes_below = view.number();
+        db.max_missing = MAX_MISSING;
+        db.overrides = accounts.map(overrides);
+        Ok(Self { view, epoch, upfront: upfront_steps(request), db: Some(db) })
     }
-    let mut ran = vm::run(view.spec(), first, db);
-    if ran.db.wants_another_run()
-        && let Some(mut meter) = ran.db.meter.again()
-        && meter.charge(upfront)
-        && let Ok(second) = message(view, request)
-    {
-        ran.db.guess = Guess::One;
-        ran.db.meter = meter;
-        ran = vm::run(view.spec(), second, ran.db);
+
+    /// The state as the message finds it.
+    pub(crate) fn db(&mut self) -> &mut ViewDb {
+        self.db.get_or_insert_with(ViewDb::idle)
     }
-    if !view.check(epoch) {
-        return CallResult::Outdated;
+
+    /// Counts work outside of runs; false when no time or steps are left for it.
+    pub(crate) fn charge(&mut self, steps: usize) -> bool {
+        self.db().meter.charge(steps as u64)
     }
-    let missing = ran.db.missing.borrow_mut().take();
-    if !missing.is_empty() {
-        return CallResult::Missing(view.missing(epoch, missing));
+
+    /// Runs a message by `run`, and again with other guesses if it lacked state. An error is for `end`, as is everything once
+    /// state was lacking.
+    pub(crate) fn run(
+        &mut self,
+        request: &CallRequest,
+        mut run: impl FnMut(Message, ViewDb) -> Ran,
+    ) -> Result<Done, CallResult> {
+        let first = message(self.view, request)?;
+        // A pretended time must not be answered by the rules before it.
+        if let Err(why) = self.view.spec().expect_known(&first.header) {
+            return Err(CallResult::Invalid(why.to_string()));
+        }
+        let upfront = self.upfront;
+        let db = self.db();
+        // Gas of the run before says nothing about this one.
+        db.meter.begin_transaction(0, 0);
+        if !db.meter.charge(upfront) {
+            return Err(CallResult::Budget);
+        }
+        let mut ran = run(first, self.db.take().unwrap_or_else(ViewDb::idle));
+        if ran.db.wants_another_run()
+            && let Some(mut meter) = ran.db.meter.again()
+            && meter.charge(upfront)
+            && let Ok(second) = message(self.view, request)
+        {
+            ran.db.guess = Guess::One;
+            ran.db.meter = meter;
+            ran = run(second, ran.db);
+        }
+        let is_whole = ran.db.missing.borrow().is_empty() && ran.db.meter.stopped.is_none();
+        self.db = Some(ran.db);
+        if is_whole { Ok(Done { result: ran.result, gas: ran.gas }) } else { Err(ran.result) }
     }
-    match ran.db.meter.stopped {
-        Some(Stop::Budget) => CallResult::Budget,
-        Some(Stop::Deadline) => CallResult::Timeout,
-        Some(Stop::Cancelled) => CallResult::Cancelled,
-        Some(Stop::Native(address)) => CallResult::Native(address),
-        // A call claims nothing.
-        Some(Stop::Claim) | None => ran.result,
+
+    /// What is answered: `result`, unless the state has moved on, something was missing, or a run was stopped.
+    pub(crate) fn end(mut self, result: CallResult) -> CallResult {
+        let (view, epoch) = (self.view, self.epoch);
+        if !view.check(epoch) {
+            return CallResult::Outdated;
+        }
+        let db = self.db();
+        let missing = db.missing.borrow_mut().take();
+        if !missing.is_empty() {
+            return CallResult::Missing(view.missing(epoch, missing));
+        }
+        match db.meter.stopped {
+            Some(Stop::Budget) => CallResult::Budget,
+            Some(Stop::Deadline) => CallResult::Timeout,
+            Some(Stop::Cancelled) => CallResult::Cancelled,
+            Some(Stop::Native(address)) => CallResult::Native(address),
+            // A call claims nothing.
+            Some(Stop::Claim) | None => result,
+        }
     }
 }
 

@@ -6,13 +6,16 @@ use crate::evm::meter::{HasMeter, Metered};
 use crate::evm::opcodes;
 use crate::evm::pairing::karst;
 use crate::evm::precompiles::MeteredPrecompiles;
-use crate::rules::spec::ChainSpec;
+use crate::rules::spec::{ChainSpec, Stack};
+use alloy_consensus::Header;
 use alloy_evm::eth::{EthEvmBuilder, EthEvmContext};
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{Database, EthEvm, EvmEnv, EvmFactory};
 use alloy_op_evm::{OpEvm, OpEvmContext, OpEvmFactory, OpTx};
 use alloy_primitives::Address;
+use alloy_primitives::map::AddressSet;
 use op_revm::OpSpecId;
+use op_revm::precompiles::OpPrecompiles;
 use revm::Inspector;
 use revm::context::{CfgEnv, Evm as RevmEvm};
 use revm::database::State;
@@ -20,6 +23,7 @@ use revm::handler::EthFrame;
 use revm::handler::instructions::EthInstructions;
 use revm::inspector::NoOpInspector;
 use revm::interpreter::interpreter::EthInterpreter;
+use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 use std::rc::Rc;
 
@@ -94,6 +98,20 @@ where
         if rules.limits_pairings { PrecompilesMap::from_static(karst()) } else { evm.0.precompiles.clone() };
     let precompiles = MeteredPrecompiles::without(active, hidden);
     evm.with_precompiles(precompiles)
+}
+
+/// Where the precompiles of a block are.
+pub(crate) fn precompile_addresses(spec: &ChainSpec, header: &Header) -> AddressSet {
+    match spec.stack {
+        Stack::Ethereum => {
+            let fork = PrecompileSpecId::from_spec_id(spec.eth_env(header).cfg_env.spec);
+            Precompiles::new(fork).addresses().copied().collect()
+        }
+        Stack::Op => {
+            let precompiles = OpPrecompiles::new_with_spec(spec.op_env(header).cfg_env.spec);
+            precompiles.precompiles().addresses().copied().collect()
+        }
+    }
 }
 
 /// State as the transactions of a block see it and change it.

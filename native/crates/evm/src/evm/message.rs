@@ -16,6 +16,9 @@ use revm::primitives::hardfork::SpecId;
 use serde::Deserialize;
 use std::sync::Arc;
 
+/// What geth says of a sender who cannot pay.
+pub(crate) const TOO_POOR: &str = "insufficient funds for gas * price + value";
+
 /// A message to run.
 #[derive(Debug, Clone)]
 pub struct CallRequest {
@@ -25,6 +28,17 @@ pub struct CallRequest {
     pub gas: u64,
     pub data: Bytes,
     pub options: Option<Arc<CallOptions>>,
+}
+
+impl CallRequest {
+    /// The header that it runs in, which it may pretend in part.
+    pub(crate) fn header_on(&self, view: &View) -> Header {
+        let mut header = view.header().clone();
+        if let Some(fields) = self.options.as_ref().and_then(|options| options.block_overrides.as_ref()) {
+            pretend(&mut header, fields);
+        }
+        header
+    }
 }
 
 /// Fields few calls have. Overrides are ours and not alloy's: what is not implemented must be refused, and `alloy_evm::overrides` reads
@@ -72,12 +86,52 @@ impl CallOptions {
     pub fn parse(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|why| malformed("call", why))
     }
+
+    /// What is offered for each gas, at most, and of that to the block's producer.
+    fn fees(&self, base_fee: Option<u64>) -> (U256, U256) {
+        match (self.gas_price, base_fee) {
+            (Some(price), _) => (price, price),
+            (None, Some(_)) => {
+                (self.max_fee_per_gas.unwrap_or_default(), self.max_priority_fee_per_gas.unwrap_or_default())
+            }
+            (None, None) => (U256::ZERO, U256::ZERO),
+        }
+    }
+}
+
+/// What a message spends beside its gas, and what it offers for that.
+pub(crate) struct Spending {
+    pub(crate) fee_cap: U256,
+    pub(crate) value: U256,
+    pub(crate) blobs: usize,
+    pub(crate) blob_fee_cap: U256,
+}
+
+impl Spending {
+    pub(crate) fn of(view: &View, request: &CallRequest) -> Self {
+        let none = CallOptions::default();
+        let options = request.options.as_deref().unwrap_or(&none);
+        Self {
+            fee_cap: options.fees(view.header().base_fee_per_gas).0,
+            value: options.value.unwrap_or_default(),
+            blobs: options.blob_versioned_hashes.as_ref().map_or(0, Vec::len),
+            blob_fee_cap: options.max_fee_per_blob_gas.unwrap_or_default(),
+        }
+    }
+}
+
+/// The reason of a refusal, without the words of eth_call around it.
+pub(crate) fn reason_of(refusal: &str) -> &str {
+    let inner = refusal.strip_prefix("err: ").and_then(|text| text.rsplit_once(" (supplied gas "));
+    inner.map_or(refusal, |(reason, _)| reason)
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallResult {
     Success(Bytes),
+    /// What something else than a call gave, as JSON.
+    Json(String),
     Revert(Bytes),
     /// An EVM fault, in geth's words.
     Halt(String),
@@ -120,23 +174,16 @@ pub(crate) fn message(view: &View, request: &CallRequest) -> Result<Message, Cal
         block_overrides: None,
     };
     let options = request.options.as_deref().unwrap_or(&NONE);
-    let mut header = view.header().clone();
+    let header = request.header_on(view);
     let mut blob_base_fee = None;
-    let mut merged = header.difficulty.is_zero();
+    let mut merged = view.header().difficulty.is_zero();
     if let Some(fields) = &options.block_overrides {
-        pretend(&mut header, fields);
         merged |= fields.prev_randao.is_some();
         blob_base_fee = fields.blob_base_fee.map(|fee| fee.saturating_to());
     }
     // The block's own base fee sets the price; a pretended one is only compared with.
     let base_fee = view.header().base_fee_per_gas;
-    let (fee_cap, tip) = match (options.gas_price, base_fee) {
-        (Some(price), _) => (price, price),
-        (None, Some(_)) => {
-            (options.max_fee_per_gas.unwrap_or_default(), options.max_priority_fee_per_gas.unwrap_or_default())
-        }
-        (None, None) => (U256::ZERO, U256::ZERO),
-    };
+    let (fee_cap, tip) = options.fees(base_fee);
     check_fees(view, request, &header, fee_cap, tip)?;
     check_lists(request, options)?;
     let free = fee_cap.is_zero() && tip.is_zero();
@@ -242,7 +289,7 @@ pub(crate) fn choose_type(tx: &mut TxEnv, fork: SpecId) {
 }
 
 fn narrow(value: U256, request: &CallRequest) -> Result<u128, CallResult> {
-    u128::try_from(value).map_err(|_| refuse(request, "insufficient funds for gas * price + value"))
+    u128::try_from(value).map_err(|_| refuse(request, TOO_POOR))
 }
 
 /// A message that could not start, worded as geth words it.

@@ -4,26 +4,43 @@ use crate::evm::database::ViewDb;
 use crate::evm::factory::{MeteredEthEvm, MeteredOpEvm, OpRules, eth_evm, op_evm};
 use crate::evm::message::{CallResult, Message, choose_type};
 use crate::rules::spec::{ChainSpec, Stack};
-use alloy_op_evm::OpTx;
+use alloy_evm::EvmEnv;
+use alloy_evm::eth::EthEvmContext;
+use alloy_op_evm::{OpEvmContext, OpTx};
 use alloy_primitives::{Address, Bytes, U256};
-use op_revm::{L1BlockInfo, OpTransaction};
+use op_revm::{L1BlockInfo, OpSpecId, OpTransaction};
 use revm::context::{BlockEnv, CfgEnv, JournalEntry, JournalInner, LocalContext, Transaction, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
-use revm::context_interface::result::{EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError};
+use revm::context_interface::result::{
+    EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError, ResultGas,
+};
 use revm::inspector::NoOpInspector;
 use revm::primitives::hardfork::SpecId;
-use revm::{Database, ExecuteEvm};
+use revm::{Database, ExecuteEvm, InspectEvm, Inspector};
 use std::cell::RefCell;
+use std::convert::Infallible;
 
 /// What an EVM may have allocated and be kept.
 const MAX_KEPT_FRAMES: usize = 32;
 const MAX_KEPT_ENTRIES: usize = 1 << 13;
 const MAX_KEPT_MEMORY: usize = 1 << 20;
 
+/// What geth says of a message that ran out of gas, or has too little to start.
+pub(crate) const OUT_OF_GAS: &str = "out of gas";
+pub(crate) const INTRINSIC_GAS_TOO_LOW: &str = "intrinsic gas too low";
+
 /// A finished run: the result counts only if the database lacked nothing.
 pub(crate) struct Ran {
     pub(crate) result: CallResult,
+    /// None when the message could not start.
+    pub(crate) gas: Option<ResultGas>,
     pub(crate) db: ViewDb,
+}
+
+impl Ran {
+    const fn refused(result: CallResult, db: ViewDb) -> Self {
+        Self { result, gas: None, db }
+    }
 }
 
 type EthCallEvm = MeteredEthEvm<ViewDb>;
@@ -42,7 +59,8 @@ pub(crate) fn run(spec: &ChainSpec, message: Message, db: ViewDb) -> Ran {
     }
 }
 
-fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
+/// A message by Ethereum's rules, ready to run.
+fn prepare_eth(spec: &ChainSpec, message: Message, db: &mut ViewDb) -> (EvmEnv<SpecId>, About, TxEnv) {
     let mut env = spec.eth_call_env(&message.header, message.merged);
     let fork = env.cfg_env.spec;
     db.delegations = fork.is_enabled_in(SpecId::PRAGUE);
@@ -53,8 +71,14 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     let about = About::of(&message);
     let mut tx = message.tx;
     choose_type(&mut tx, fork);
+    (env, about, tx)
+}
+
+fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
+    let (env, about, tx) = prepare_eth(spec, message, &mut db);
+    let fork = env.cfg_env.spec;
     if let Some(result) = about.refusal_of_sender(&mut db) {
-        return Ran { result, db };
+        return Ran::refused(result, db);
     }
     let hidden = overridden_precompiles(&db);
     let kept = ETH.with(RefCell::take).filter(|(kept, _)| *kept == fork && hidden.is_empty());
@@ -69,15 +93,20 @@ fn run_eth(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     };
     let outcome = evm.transact(tx);
     let db = std::mem::replace(&mut evm.ctx.journaled_state.database, ViewDb::idle());
-    let result = finish(outcome.map(|done| done.result), &about, |halt| halt_text(&halt));
+    let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, halt_text);
     evm.ctx.tx = TxEnv::default();
     if hidden.is_empty() && is_small(&evm.ctx.journaled_state.inner, &evm.ctx.local, &db) {
         ETH.with(|slot| *slot.borrow_mut() = Some((fork, evm)));
     }
-    Ran { result, db }
+    Ran { result, gas, db }
 }
 
-fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
+/// The same by the rules of the OP stack.
+fn prepare_op(
+    spec: &ChainSpec,
+    message: Message,
+    db: &mut ViewDb,
+) -> (EvmEnv<OpSpecId>, OpRules, About, OpTransaction<TxEnv>) {
     let mut env = spec.op_env(&message.header);
     let rules = OpRules::of(spec, &env, message.header.timestamp);
     let fork = rules.fork;
@@ -86,12 +115,17 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
     let about = About::of(&message);
     let mut tx = message.tx;
     choose_type(&mut tx, fork.into_eth_spec());
-    if let Some(result) = about.refusal_of_sender(&mut db) {
-        return Ran { result, db };
-    }
     let mut op = OpTransaction::new(tx);
     // No bytes, so no fee for L1 data and none for the operator: a call posts nothing. Gas is paid for as on Ethereum.
     op.enveloped_tx = Some(Bytes::new());
+    (env, rules, about, op)
+}
+
+fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
+    let (env, rules, about, op) = prepare_op(spec, message, &mut db);
+    if let Some(result) = about.refusal_of_sender(&mut db) {
+        return Ran::refused(result, db);
+    }
     let hidden = overridden_precompiles(&db);
     let kept = OP.with(RefCell::take).filter(|(kept, _)| *kept == rules && hidden.is_empty());
     let mut evm = match kept {
@@ -106,23 +140,57 @@ fn run_op(spec: &ChainSpec, message: Message, mut db: ViewDb) -> Ran {
         }
         None => op_evm(db, env, rules, &hidden, NoOpInspector),
     };
-    let outcome = evm.transact(OpTx(op)).map_err(|error| match error {
+    let outcome = evm.transact(OpTx(op)).map_err(base_error);
+    let db = std::mem::replace(&mut evm.0.ctx.journaled_state.database, ViewDb::idle());
+    let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, op_halt_text);
+    evm.0.ctx.tx = OpTx(OpTransaction::new(TxEnv::default()));
+    if hidden.is_empty() && is_small(&evm.0.ctx.journaled_state.inner, &evm.0.ctx.local, &db) {
+        OP.with(|slot| *slot.borrow_mut() = Some((rules, evm)));
+    }
+    Ran { result, gas, db }
+}
+
+fn base_error(
+    error: EVMError<Infallible, op_revm::OpTransactionError>,
+) -> EVMError<Infallible, InvalidTransaction> {
+    match error {
         EVMError::Transaction(op_revm::OpTransactionError::Base(base)) => EVMError::Transaction(base),
         EVMError::Transaction(other) => EVMError::Custom(other.to_string()),
         EVMError::Header(error) => EVMError::Header(error),
         EVMError::Custom(text) => EVMError::Custom(text),
         other => EVMError::Custom(other.to_string()),
-    });
-    let db = std::mem::replace(&mut evm.0.ctx.journaled_state.database, ViewDb::idle());
-    let result = finish(outcome.map(|done| done.result), &about, |halt| match halt {
-        op_revm::OpHaltReason::Base(base) => halt_text(&base),
-        op_revm::OpHaltReason::FailedDeposit => "failed deposit".into(),
-    });
-    evm.0.ctx.tx = OpTx(OpTransaction::new(TxEnv::default()));
-    if hidden.is_empty() && is_small(&evm.0.ctx.journaled_state.inner, &evm.0.ctx.local, &db) {
-        OP.with(|slot| *slot.borrow_mut() = Some((rules, evm)));
     }
-    Ran { result, db }
+}
+
+/// Runs a message with an inspector, which is given back.
+pub(crate) fn inspect<I>(spec: &ChainSpec, message: Message, mut db: ViewDb, inspector: I) -> (Ran, I)
+where
+    I: Inspector<EthEvmContext<ViewDb>> + Inspector<OpEvmContext<ViewDb>>,
+{
+    match spec.stack {
+        Stack::Ethereum => {
+            let (env, about, tx) = prepare_eth(spec, message, &mut db);
+            if let Some(result) = about.refusal_of_sender(&mut db) {
+                return (Ran::refused(result, db), inspector);
+            }
+            let hidden = overridden_precompiles(&db);
+            let mut evm = eth_evm(db, env, &hidden, inspector);
+            let outcome = evm.inspect_tx(tx);
+            let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, halt_text);
+            (Ran { result, gas, db: evm.ctx.journaled_state.database }, evm.inspector)
+        }
+        Stack::Op => {
+            let (env, rules, about, op) = prepare_op(spec, message, &mut db);
+            if let Some(result) = about.refusal_of_sender(&mut db) {
+                return (Ran::refused(result, db), inspector);
+            }
+            let hidden = overridden_precompiles(&db);
+            let mut evm = op_evm(db, env, rules, &hidden, inspector);
+            let outcome = evm.inspect_tx(OpTx(op)).map_err(base_error);
+            let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, op_halt_text);
+            (Ran { result, gas, db: evm.0.ctx.journaled_state.database }, evm.0.inspector)
+        }
+    }
 }
 
 /// Whether what an EVM has allocated is worth keeping. Its buffers never shrink: one call that went deep or wide would hold
@@ -216,16 +284,18 @@ impl About {
 }
 
 fn finish<H>(
-    outcome: Result<ExecutionResult<H>, EVMError<std::convert::Infallible>>,
+    outcome: Result<&ExecutionResult<H>, &EVMError<Infallible>>,
     about: &About,
-    halt: impl Fn(H) -> String,
-) -> CallResult {
+    halt: impl Fn(&H) -> String,
+) -> (CallResult, Option<ResultGas>) {
     match outcome {
-        Ok(ExecutionResult::Success { output, .. }) => CallResult::Success(output.into_data()),
-        Ok(ExecutionResult::Revert { output, .. }) => CallResult::Revert(output),
-        Ok(ExecutionResult::Halt { reason, .. }) => CallResult::Halt(halt(reason)),
-        Err(EVMError::Transaction(why)) => about.refuse(&refusal(&why, about)),
-        Err(other) => about.refuse(&other.to_string()),
+        Ok(ExecutionResult::Success { output, gas, .. }) => {
+            (CallResult::Success(output.data().clone()), Some(*gas))
+        }
+        Ok(ExecutionResult::Revert { output, gas, .. }) => (CallResult::Revert(output.clone()), Some(*gas)),
+        Ok(ExecutionResult::Halt { reason, gas, .. }) => (CallResult::Halt(halt(reason)), Some(*gas)),
+        Err(EVMError::Transaction(why)) => (about.refuse(&refusal(why, about)), None),
+        Err(other) => (about.refuse(&other.to_string()), None),
     }
 }
 
@@ -234,7 +304,7 @@ fn refusal(why: &InvalidTransaction, about: &About) -> String {
     use InvalidTransaction as I;
     match why {
         I::CallGasCostMoreThanGasLimit { initial_gas, gas_limit } => {
-            format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}")
+            format!("{INTRINSIC_GAS_TOO_LOW}: have {gas_limit}, want {initial_gas}")
         }
         I::GasFloorMoreThanGasLimit { gas_floor, gas_limit } => {
             format!("insufficient gas for floor data gas cost: have {gas_limit}, want {gas_floor}")
@@ -252,10 +322,17 @@ fn refusal(why: &InvalidTransaction, about: &About) -> String {
     }
 }
 
+fn op_halt_text(reason: &op_revm::OpHaltReason) -> String {
+    match reason {
+        op_revm::OpHaltReason::Base(base) => halt_text(base),
+        op_revm::OpHaltReason::FailedDeposit => "failed deposit".into(),
+    }
+}
+
 fn halt_text(reason: &HaltReason) -> String {
     match reason {
         HaltReason::OutOfGas(OutOfGasError::InvalidOperand) => "gas uint64 overflow".into(),
-        HaltReason::OutOfGas(_) => "out of gas".into(),
+        HaltReason::OutOfGas(_) => OUT_OF_GAS.into(),
         HaltReason::OpcodeNotFound | HaltReason::NotActivated => "invalid opcode: not defined".into(),
         HaltReason::InvalidFEOpcode => "invalid opcode: INVALID".into(),
         HaltReason::InvalidJump => "invalid jump destination".into(),

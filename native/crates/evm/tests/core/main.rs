@@ -11,6 +11,7 @@ mod native;
 mod op_sepolia;
 mod preconfirmed;
 mod proof;
+mod queries;
 mod spec;
 mod working;
 

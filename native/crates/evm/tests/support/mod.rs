@@ -14,8 +14,8 @@ pub use witness::{Fixture, Witness};
 
 use alloy_primitives::{Address, Bytes, U256, address, hex};
 use chain_query_evm::{
-    CallOptions, CallRequest, CallResult, Chain, ChainOptions, Commitment, HotLimits, Lane, Outcome, View, call,
-    genesis_block,
+    CallOptions, CallRequest, CallResult, Chain, ChainOptions, Commitment, HotLimits, Lane, Outcome, Query, View,
+    genesis_block, query,
 };
 use flate2::read::GzDecoder;
 use serde::de::DeserializeOwned;
@@ -146,8 +146,13 @@ pub fn pool_lane(limit: Duration) -> Lane {
 
 /// Runs a call until nothing is missing: what no test put into the state does not exist.
 pub fn run(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult {
+    ask(view, request, &Query::Call, lane)
+}
+
+/// The same for what else is asked about a call.
+pub fn ask(view: &Arc<View>, request: &CallRequest, asked: &Query, lane: &Lane) -> CallResult {
     for _ in 0..4096 {
-        match call(view, request, lane) {
+        match query(view, request, asked, lane) {
             CallResult::Missing(missing) => {
                 let values: Vec<&[u8]> = missing.keys.iter().map(|_| &[][..]).collect();
                 view.provide(&missing, &values).unwrap();
