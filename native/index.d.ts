@@ -244,6 +244,18 @@ export declare class NativePooledCall {
   end(): void;
 }
 
+/** Traces of one transaction of a block, or of all of them, for the pool. */
+export declare class NativeTrace {
+  /** `block` is RLP, `options` JSON. */
+  constructor(block: Uint8Array, transaction: number | undefined, options: string);
+  /** Executes it on the view of its parent. Bytes are the JSON of a long trace. */
+  run(view: NativeView, milliseconds: number): Promise<string | Buffer>;
+  /** Tells a run that nobody waits for it any more. */
+  cancel(): void;
+  /** Lets go of the block; nothing can be run any more. */
+  end(): void;
+}
+
 /**
  * The state after one block. Answers are texts whose first character says what they are: `=` a value, `r` revert
  * data, `h` a halt, `i` an invalid call, `m` missing keys, `o` outdated, `b` over the step budget, `t` timed out,
@@ -295,6 +307,7 @@ export interface Native {
   readonly NativeChain: typeof NativeChain;
   readonly NativeCommitment: typeof NativeCommitment;
   readonly NativePooledCall: typeof NativePooledCall;
+  readonly NativeTrace: typeof NativeTrace;
   readonly NativeView: typeof NativeView;
   /** Reads the header of a block, given whole or by its header alone (RLP). */
   readHeader(block: Uint8Array): NativeHeader;

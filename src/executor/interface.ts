@@ -94,7 +94,19 @@ export type Query =
   /** The least gas that it succeeds with, of so much at most. A gas of zero is one that was not given. */
   | { readonly estimate: number }
   /** What it touches, as an access list. */
-  | 'accessList';
+  | 'accessList'
+  | { readonly trace: TraceOptions };
+
+/** What is traced, and bytes of the trace at most. */
+export interface TraceOptions {
+  readonly tracer:
+    | { readonly structLogger: Readonly<Record<string, boolean | number>> }
+    | { readonly callTracer: Readonly<Record<string, boolean>> }
+    | { readonly prestateTracer: Readonly<Record<string, boolean>> }
+    | '4byteTracer'
+    | 'noopTracer';
+  readonly maxBytes: number;
+}
 
 /** How a query ended. `answer` is JSON. */
 export type QueryResult =
@@ -132,6 +144,13 @@ export interface StateView {
   call(request: CallRequest, context?: LoadContext): Awaitable<CallResult>;
   /** Runs a call as often as the answer takes, within the limits of one. */
   query(query: Query, request: CallRequest, context?: LoadContext): Awaitable<QueryResult>;
+  /** Traces one transaction of the block after this one (RLP), or all of them. */
+  trace(
+    block: Uint8Array,
+    transaction: number | undefined,
+    options: TraceOptions,
+    context?: LoadContext,
+  ): Awaitable<QueryResult>;
 }
 
 /**

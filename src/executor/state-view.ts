@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type NativePooledCall, type NativeView, native } from '@chain-query/native';
+import { type NativeView, native } from '@chain-query/native';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { andThen } from '../primitives/awaitable.ts';
@@ -17,6 +17,7 @@ import type {
   Query,
   QueryResult,
   StateLoader,
+  TraceOptions,
 } from './interface.ts';
 import { supply } from './missing.ts';
 
@@ -38,6 +39,13 @@ const MAX_INLINE_TEXT = 131_072;
 const MAX_INLINE_MS = 5;
 /** What the native core says of a call that is too long for a serving thread. */
 const BUDGET = 'b';
+
+/** What the pool runs. */
+interface Pooled {
+  run(view: NativeView, milliseconds: number): Promise<NativeAnswer>;
+  cancel(): void;
+  end(): void;
+}
 
 /** Bytes are a call's long output. */
 type NativeAnswer = string | Buffer;
@@ -118,9 +126,19 @@ export class NativeStateView implements HeldStateView {
   }
 
   query(query: Query, request: CallRequest, context?: LoadContext): Awaitable<QueryResult> {
-    return andThen(this.#run(request, JSON.stringify(query), context), (result) =>
-      result.kind === 'success' ? { kind: 'answer', json: result.output } : result,
-    );
+    return andThen(this.#run(request, JSON.stringify(query), context), answerOf);
+  }
+
+  trace(
+    block: Uint8Array,
+    transaction: number | undefined,
+    options: TraceOptions,
+    context?: LoadContext,
+  ): Awaitable<QueryResult> {
+    this.#assertHeld();
+    const first = { view: this.#view, answer: BUDGET };
+    const forPool = (): Pooled => new native.NativeTrace(block, transaction, JSON.stringify(options));
+    return this.#completeCall(first, () => BUDGET, forPool, context).then(answerOf);
   }
 
   #run(
@@ -136,10 +154,12 @@ export class NativeStateView implements HeldStateView {
       );
     this.#assertHeld();
     const view = this.#view;
-    const isLong = (data?.length ?? 0) + (options?.length ?? 0) > MAX_INLINE_TEXT;
+    // A trace is text that is written as it runs.
+    const isTrace = asked?.startsWith('{"trace"') === true;
+    const isLong = isTrace || (data?.length ?? 0) + (options?.length ?? 0) > MAX_INLINE_TEXT;
     const answer = isLong ? BUDGET : inline(view);
     if (answer !== BUDGET && isFinal(answer)) return callResult(answer);
-    const forPool = (): NativePooledCall => new native.NativePooledCall(from, to, gas, data, options, asked);
+    const forPool = (): Pooled => new native.NativePooledCall(from, to, gas, data, options, asked);
     return this.#completeCall({ view, answer }, inline, forPool, context);
   }
 
@@ -147,11 +167,11 @@ export class NativeStateView implements HeldStateView {
   async #completeCall(
     first: { readonly view: NativeView; readonly answer: string },
     inline: (view: NativeView) => string,
-    forPool: () => NativePooledCall,
+    forPool: () => Pooled,
     context: LoadContext | undefined,
   ): Promise<CallResult> {
     const scope = new CallScope(this.#options.callTimeLimitMs, context);
-    let pooled: NativePooledCall | undefined;
+    let pooled: Pooled | undefined;
     const inPool = (view: NativeView): Promise<NativeAnswer> => {
       pooled ??= forPool();
       scope.onCancel = () => pooled?.cancel();
@@ -242,6 +262,10 @@ export class NativeStateView implements HeldStateView {
   #assertHeld(): void {
     if (this.#holders < 1) throw new StateUnavailableError('the state was given back');
   }
+}
+
+function answerOf(result: CallResult): QueryResult {
+  return result.kind === 'success' ? { kind: 'answer', json: result.output } : result;
 }
 
 function isFinal(answer: NativeAnswer): boolean {

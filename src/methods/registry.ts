@@ -15,6 +15,12 @@ import {
   debugGetRawReceipts,
   debugGetRawTransaction,
 } from './debug/debug_getRaw.ts';
+import {
+  debugTraceBlockByHash,
+  debugTraceBlockByNumber,
+  debugTraceCall,
+  debugTraceTransaction,
+} from './debug/debug_trace.ts';
 import { ethGetLogs } from './logs/eth_getLogs.ts';
 import { ethGetLogsWithCursor } from './logs/eth_getLogsWithCursor.ts';
 import type { Method } from './method.ts';
@@ -42,6 +48,10 @@ const METHODS: readonly Method[] = [
   ethCall,
   ethEstimateGas,
   ethCreateAccessList,
+  debugTraceCall,
+  debugTraceTransaction,
+  debugTraceBlockByNumber,
+  debugTraceBlockByHash,
   ethGetBlockReceipts,
   ethGetStorageAt,
   ethGetTransactionCount,

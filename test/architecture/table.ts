@@ -273,7 +273,7 @@ export const MODULES: Readonly<Record<string, readonly string[]>> = {
   state: ['base', 'rules', 'model'],
   evm: ['base', 'rules', 'model', 'state'],
   ahead: ['base', 'rules', 'model', 'state', 'evm'],
-  queries: ['base', 'rules', 'state', 'evm'],
+  queries: ['base', 'rules', 'model', 'state', 'evm'],
   json: ['base', 'rules', 'model'],
   chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead'],
 };

@@ -226,6 +226,10 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
       andThen(call(request, context, query), (result) =>
         result.kind === 'success' ? { kind: 'answer', json: result.output } : result,
       ),
+    trace: (block, transaction, options) => ({
+      kind: 'answer',
+      json: JSON.stringify({ on: ref.number, bytes: block.length, transaction, options }),
+    }),
   };
 }
 
@@ -277,6 +281,10 @@ export class FakeHeldView implements HeldStateView {
   call(): CallResult {
     this.#assertHeld();
     return { kind: 'success', output: '0x' };
+  }
+
+  trace(): QueryResult {
+    return this.query();
   }
 
   query(): QueryResult {

@@ -12,6 +12,7 @@ pub mod memory;
 pub mod pooled;
 pub mod preconfirmed;
 pub mod provide;
+pub mod queries;
 pub mod streams;
 pub mod upstream;
 pub mod view;

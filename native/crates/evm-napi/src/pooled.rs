@@ -82,28 +82,10 @@ impl NativePooledCall {
     /// Runs it on a view, for at most `milliseconds` from now.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
     pub fn run<'env>(&self, env: &'env Env, view: &NativeView, milliseconds: u32) -> Result<Object<'env>> {
-        let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
-        let lane = Lane::Pool { deadline, cancel: Arc::clone(&self.0.cancel) };
-        let (call, chain, view) = (Arc::clone(&self.0), Arc::clone(view.chain()?), Arc::clone(view.get()?));
-        let (answer, promise) = Answer::<Either<String, Buffer>>::new(env)?;
-        let job = {
-            let answer = Arc::clone(&answer);
-            move || {
-                let run = || call.request().map(|(request, asked)| core::query(&view, &request, &asked, &lane));
-                let given = guarded(|| run().map(give)).and_then(|given| given);
-                // A buffer belongs to the thread of JavaScript: it is made there, around the same bytes.
-                answer.give(move || {
-                    Ok(match given? {
-                        Either::A(text) => Either::A(text),
-                        Either::B(json) => Either::B(Buffer::from(json)),
-                    })
-                });
-            }
-        };
-        if !chain.pool().submit(job) {
-            answer.give(|| Ok(Either::A("f".into())));
-        }
-        Ok(promise)
+        let call = Arc::clone(&self.0);
+        run_pooled(env, view, milliseconds, &self.0.cancel, move |view, lane| {
+            call.request().map(|(request, asked)| core::query(view, &request, &asked, lane))
+        })
     }
 
     /// Tells a run that nobody waits for it any more.
@@ -117,6 +99,37 @@ impl NativePooledCall {
     pub fn end(&self) {
         *self.0.message() = Message::Gone;
     }
+}
+
+/// Has the pool run something on a view, for at most so long from now.
+pub(crate) fn run_pooled<'env>(
+    env: &'env Env,
+    view: &NativeView,
+    milliseconds: u32,
+    cancel: &CancelFlag,
+    run: impl FnOnce(&Arc<core::View>, &Lane) -> Result<CallResult> + Send + 'static,
+) -> Result<Object<'env>> {
+    let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
+    let lane = Lane::Pool { deadline, cancel: Arc::clone(cancel) };
+    let (chain, view) = (Arc::clone(view.chain()?), Arc::clone(view.get()?));
+    let (answer, promise) = Answer::<Either<String, Buffer>>::new(env)?;
+    let job = {
+        let answer = Arc::clone(&answer);
+        move || {
+            let given = guarded(|| run(&view, &lane).map(give)).and_then(|given| given);
+            // A buffer belongs to the thread of JavaScript: it is made there, around the same bytes.
+            answer.give(move || {
+                Ok(match given? {
+                    Either::A(text) => Either::A(text),
+                    Either::B(json) => Either::B(Buffer::from(json)),
+                })
+            });
+        }
+    };
+    if !chain.pool().submit(job) {
+        answer.give(|| Ok(Either::A("f".into())));
+    }
+    Ok(promise)
 }
 
 /// An output of this many bytes or more is given as JSON in bytes: a string would be copied several times on the thread

@@ -43,7 +43,7 @@ pub use model::header::read_header;
 pub use model::key::{Key, Missing};
 pub use model::outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use model::proof::check_proof;
-pub use queries::{Query, query};
+pub use queries::{Query, TraceOptions, query, trace_block};
 pub use rules::spec::{ChainSpec, Stack};
 pub use state::hot::HotLimits;
 pub use state::view::{Read, View};

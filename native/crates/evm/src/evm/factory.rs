@@ -120,17 +120,36 @@ pub(crate) type EthBlockEvm = EthEvm<BlockState, NoOpInspector, MeteredPrecompil
 pub(crate) type OpBlockEvm = OpEvm<BlockState, NoOpInspector, MeteredPrecompiles>;
 
 /// Makes the EVM that a block is executed with: its memory is bounded, and known to the database.
-pub(crate) fn eth_block_evm(state: BlockState, mut env: EvmEnv<SpecId>) -> EthBlockEvm {
+pub(crate) fn eth_block_evm(state: BlockState, env: EvmEnv<SpecId>) -> EthBlockEvm {
+    eth_block_evm_with(state, env, NoOpInspector)
+}
+
+/// The same with an inspector, which is off.
+pub(crate) fn eth_block_evm_with<I: Inspector<EthEvmContext<BlockState>>>(
+    state: BlockState,
+    mut env: EvmEnv<SpecId>,
+    inspector: I,
+) -> EthEvm<BlockState, I, MeteredPrecompiles> {
     env.cfg_env.memory_limit = MAX_MEMORY;
-    let mut evm = eth_evm(state, env, &[], NoOpInspector);
+    let mut evm = eth_evm(state, env, &[], inspector);
     evm.ctx.journaled_state.database.database.memory = Some(Rc::clone(&evm.ctx.local.shared_memory_buffer));
     EthEvm::new(evm, false)
 }
 
 /// The same by the rules of the OP stack.
-pub(crate) fn op_block_evm(state: BlockState, mut env: EvmEnv<OpSpecId>, rules: OpRules) -> OpBlockEvm {
+pub(crate) fn op_block_evm(state: BlockState, env: EvmEnv<OpSpecId>, rules: OpRules) -> OpBlockEvm {
+    op_block_evm_with(state, env, rules, NoOpInspector)
+}
+
+/// The same with an inspector, which is off.
+pub(crate) fn op_block_evm_with<I: Inspector<OpEvmContext<BlockState>>>(
+    state: BlockState,
+    mut env: EvmEnv<OpSpecId>,
+    rules: OpRules,
+    inspector: I,
+) -> OpEvm<BlockState, I, MeteredPrecompiles> {
     env.cfg_env.memory_limit = MAX_MEMORY;
-    let mut evm = op_evm(state, env, rules, &[], NoOpInspector);
+    let mut evm = op_evm(state, env, rules, &[], inspector);
     let ctx = &mut evm.0.ctx;
     ctx.journaled_state.database.database.memory = Some(Rc::clone(&ctx.local.shared_memory_buffer));
     OpEvm::new(evm, false)

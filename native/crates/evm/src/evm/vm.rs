@@ -12,7 +12,7 @@ use op_revm::{L1BlockInfo, OpSpecId, OpTransaction};
 use revm::context::{BlockEnv, CfgEnv, JournalEntry, JournalInner, LocalContext, Transaction, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::result::{
-    EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError, ResultGas,
+    EVMError, ExecutionResult, HaltReason, InvalidTransaction, OutOfGasError, ResultAndState, ResultGas,
 };
 use revm::inspector::NoOpInspector;
 use revm::primitives::hardfork::SpecId;
@@ -41,6 +41,12 @@ impl Ran {
     const fn refused(result: CallResult, db: ViewDb) -> Self {
         Self { result, gas: None, db }
     }
+}
+
+/// What an inspector is asked about after a run.
+pub(crate) struct Inspected {
+    pub(crate) done: ResultAndState,
+    pub(crate) tx: TxEnv,
 }
 
 type EthCallEvm = MeteredEthEvm<ViewDb>;
@@ -162,8 +168,13 @@ fn base_error(
     }
 }
 
-/// Runs a message with an inspector, which is given back.
-pub(crate) fn inspect<I>(spec: &ChainSpec, message: Message, mut db: ViewDb, inspector: I) -> (Ran, I)
+/// Runs a message with an inspector, which is given back with what it is to be asked about, if the message could start.
+pub(crate) fn inspect<I>(
+    spec: &ChainSpec,
+    message: Message,
+    mut db: ViewDb,
+    inspector: I,
+) -> (Ran, I, Option<Inspected>)
 where
     I: Inspector<EthEvmContext<ViewDb>> + Inspector<OpEvmContext<ViewDb>>,
 {
@@ -171,24 +182,34 @@ where
         Stack::Ethereum => {
             let (env, about, tx) = prepare_eth(spec, message, &mut db);
             if let Some(result) = about.refusal_of_sender(&mut db) {
-                return (Ran::refused(result, db), inspector);
+                return (Ran::refused(result, db), inspector, None);
             }
             let hidden = overridden_precompiles(&db);
             let mut evm = eth_evm(db, env, &hidden, inspector);
-            let outcome = evm.inspect_tx(tx);
+            let outcome = evm.inspect_tx(tx.clone());
             let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, halt_text);
-            (Ran { result, gas, db: evm.ctx.journaled_state.database }, evm.inspector)
+            let inspected = outcome.ok().map(|done| Inspected { done, tx });
+            (Ran { result, gas, db: evm.ctx.journaled_state.database }, evm.inspector, inspected)
         }
         Stack::Op => {
             let (env, rules, about, op) = prepare_op(spec, message, &mut db);
             if let Some(result) = about.refusal_of_sender(&mut db) {
-                return (Ran::refused(result, db), inspector);
+                return (Ran::refused(result, db), inspector, None);
             }
             let hidden = overridden_precompiles(&db);
+            let tx = op.base.clone();
             let mut evm = op_evm(db, env, rules, &hidden, inspector);
             let outcome = evm.inspect_tx(OpTx(op)).map_err(base_error);
             let (result, gas) = finish(outcome.as_ref().map(|done| &done.result), &about, op_halt_text);
-            (Ran { result, gas, db: evm.0.ctx.journaled_state.database }, evm.0.inspector)
+            let inspected = outcome.ok().map(|done| {
+                let result = done.result.map_haltreason(|halt| match halt {
+                    op_revm::OpHaltReason::Base(base) => base,
+                    // No call is a deposit.
+                    op_revm::OpHaltReason::FailedDeposit => HaltReason::OutOfFunds,
+                });
+                Inspected { done: ResultAndState::new(result, done.state), tx }
+            });
+            (Ran { result, gas, db: evm.0.ctx.journaled_state.database }, evm.0.inspector, inspected)
         }
     }
 }

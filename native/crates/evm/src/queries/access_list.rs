@@ -69,7 +69,7 @@ fn repeat(view: &Arc<View>, request: &CallRequest, runs: &mut Runs<'_>) -> Resul
         let done = runs.run(request, |mut message, db| {
             message.tx.access_list = list_of(&before);
             let inspector = AccessListInspector { excluded: &excluded, touched: before.clone() };
-            let (ran, inspector) = vm::inspect(view.spec(), message, db, inspector);
+            let (ran, inspector, _) = vm::inspect(view.spec(), message, db, inspector);
             after = inspector.touched;
             ran
         });

@@ -2,6 +2,9 @@
 
 mod access_list;
 mod estimate;
+mod trace;
+
+pub use trace::{TraceOptions, trace_block};
 
 use crate::base::error::{Error, malformed};
 use crate::evm::call::{Lane, call};
@@ -20,6 +23,8 @@ pub enum Query {
     Estimate(u64),
     /// The accounts and slots that it touches.
     AccessList,
+    /// What it does, step by step.
+    Trace(TraceOptions),
 }
 
 impl Query {
@@ -35,5 +40,6 @@ pub fn query(view: &Arc<View>, request: &CallRequest, asked: &Query, lane: &Lane
         Query::Call => call(view, request, lane),
         Query::Estimate(cap) => estimate::estimate(view, request, *cap, lane),
         Query::AccessList => access_list::create(view, request, lane),
+        Query::Trace(options) => trace::trace_call(view, request, options, lane),
     }
 }

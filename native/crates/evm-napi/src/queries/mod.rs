@@ -1,0 +1,3 @@
+//! What is asked about blocks and runs in the pool.
+
+pub mod traced;

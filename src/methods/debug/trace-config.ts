@@ -1,0 +1,60 @@
+import type { TraceOptions } from '../../executor/interface.ts';
+import { InvalidParamsError } from '../../primitives/errors.ts';
+import { parseBoolean, parseObject } from '../../primitives/parse.ts';
+import type { MethodSettings, ParamDoc } from '../method.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export const traceConfigParam: ParamDoc = {
+  name: 'config',
+  required: false,
+  description:
+    '`tracer`: `callTracer` (`withLog`, `onlyTopCall`), `prestateTracer` (`diffMode`, `disableCode`, `disableStorage`), ' +
+    '`4byteTracer` or `noopTracer`, with its `tracerConfig`; without one each opcode is logged (`enableMemory`, `disableStack`, ' +
+    '`disableStorage`, `enableReturnData`, `limit`). `timeout` and `reexec` have no effect.',
+  schema: { type: 'object' },
+};
+
+const LOGGER = ['enableMemory', 'disableStack', 'disableStorage', 'enableReturnData'];
+const CALL = ['onlyTopCall', 'withLog'];
+const PRESTATE = ['diffMode', 'disableCode', 'disableStorage'];
+
+/** Reads what a trace is asked to be. Fields that it does not know are ignored, as geth does. */
+export function parseTraceConfig(value: unknown, where: string, { logs }: MethodSettings): TraceOptions {
+  const fields: Fields = isPresent(value) ? parseObject(value, where) : {};
+  return { tracer: tracerOf(fields, where), maxBytes: logs.maxResponseBytes };
+}
+
+function tracerOf(fields: Fields, where: string): TraceOptions['tracer'] {
+  const { tracer, tracerConfig, limit } = fields;
+  const config: Fields = isPresent(tracerConfig) ? parseObject(tracerConfig, `${where}: tracerConfig`) : {};
+  switch (tracer) {
+    case undefined:
+    case null:
+    case '': {
+      if (isPresent(limit) && !(Number.isSafeInteger(limit) && Number(limit) >= 0))
+        throw new InvalidParamsError(`${where}: limit: expected a whole number`);
+      return {
+        structLogger: { ...flags(fields, LOGGER, where), ...(isPresent(limit) && { limit: Number(limit) }) },
+      };
+    }
+    case 'callTracer':
+      return { callTracer: flags(config, CALL, where) };
+    case 'prestateTracer':
+      return { prestateTracer: flags(config, PRESTATE, where) };
+    case '4byteTracer':
+    case 'noopTracer':
+      return tracer;
+    default:
+      throw new InvalidParamsError(`${where}: the tracer ${JSON.stringify(tracer)} is not supported`);
+  }
+}
+
+function flags(fields: Fields, names: readonly string[], where: string): Readonly<Record<string, boolean>> {
+  const given = names.filter((name) => isPresent(fields[name]));
+  return Object.fromEntries(given.map((name) => [name, parseBoolean(fields[name], `${where}: ${name}`)]));
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
