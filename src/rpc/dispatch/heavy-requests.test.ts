@@ -16,7 +16,9 @@ beforeAll(async () => {
   const outcomes = await executeOfficialChain();
   const executor = restoreLast(outcomes, loadFrom(outcomes));
   const view: StateView = executor.view(outcomes[HEAD]?.header ?? new Uint8Array());
-  dispatcher = await testDispatcher({}, new FakeChain().add(0), (...args) => view.call(...args));
+  dispatcher = await testDispatcher({}, new FakeChain().add(0), (request, context) =>
+    view.call(request, context),
+  );
 });
 
 const word = (value: number, last = 0): string => `0x${value.toString(16).padStart(63, '0')}${last}`;
