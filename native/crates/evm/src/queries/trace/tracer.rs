@@ -57,7 +57,7 @@ pub(crate) struct Tracer {
 
 #[derive(Debug)]
 enum Kind {
-    Struct(StructLogger),
+    Struct(Box<StructLogger>),
     Call(Box<TracingInspector>, CallConfig),
     Prestate(Box<TracingInspector>, PreStateConfig),
     FourByte(FourByteInspector),
@@ -67,7 +67,7 @@ enum Kind {
 impl Tracer {
     pub(crate) fn new(options: &TraceOptions) -> Self {
         let kind = match &options.tracer {
-            TracerKind::StructLogger(options) => Kind::Struct(StructLogger::new(*options)),
+            TracerKind::StructLogger(options) => Kind::Struct(Box::new(StructLogger::new(*options))),
             TracerKind::CallTracer(config) => {
                 let inner = TracingInspector::new(TracingInspectorConfig::from_geth_call_config(config));
                 Kind::Call(Box::new(inner), *config)
