@@ -90,6 +90,39 @@ export interface NativeSizes {
   readonly historyBytes: number;
 }
 
+/** Fees of a block and of the next one; quantities in wei. What a block has none of is absent. */
+export interface NativeFees {
+  readonly beneficiary: string;
+  readonly gasUsed: number;
+  readonly gasLimit: number;
+  readonly baseFee?: string;
+  readonly nextBaseFee?: string;
+  /** `maxGas` is 0 on chains that have the fields and no blobs. */
+  readonly blobs?: {
+    readonly gasUsed: number;
+    readonly maxGas: number;
+    readonly fee: string;
+    readonly nextFee: string;
+  };
+}
+
+/** What a signed transaction says. */
+export interface NativeRawTransaction {
+  readonly hash: string;
+  readonly from: string;
+  readonly nonce: number;
+}
+
+/** An account with its proof; all of what is not there is zero or empty. Numbers are quantities. */
+export interface NativeAccountProof {
+  readonly nonce: string;
+  readonly balance: string;
+  readonly codeHash: string;
+  readonly storageHash: string;
+  readonly nodes: string[];
+  readonly slots: { readonly value: string; readonly nodes: string[] }[];
+}
+
 /** A chain in memory, shared by the threads of the process that attach to it. */
 export declare class NativeChain {
   private constructor();
@@ -171,6 +204,11 @@ export declare class NativeChain {
   rawTransaction(block: Uint8Array, index: number): Uint8Array;
   /** The receipts of a block, each as the receipts root commits to it, from their JSON and the block's header (RLP). */
   rawReceipts(header: Uint8Array, receipts: string): Uint8Array[];
+  /** The fees of a block, given whole or by its header alone (RLP). */
+  fees(block: Uint8Array): NativeFees;
+  readonly isOpStack: boolean;
+  /** Reads a signed transaction; one that no pool of this chain would take is refused with `malformed`, in the words of geth. */
+  readRawTransaction(bytes: Uint8Array): NativeRawTransaction;
   sizes(): NativeSizes;
   /**
    * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,
@@ -216,6 +254,8 @@ export declare class NativeCommitment {
   addAccount(address: Uint8Array, value: Uint8Array): void;
   addSlot(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void;
   root(): string;
+  /** Proves an account and some of its slots (32 bytes each). Goes over all of the state. */
+  prove(address: Uint8Array, slots: Uint8Array[]): NativeAccountProof;
 }
 
 /** Tells a block that is executed that nobody waits for it any more. */

@@ -107,11 +107,24 @@ export function urls(text: string): readonly string[] {
   });
 }
 
+/** The same, or `off`, which is none of them. */
+export function sendTargets(text: string): readonly string[] {
+  return text === 'off' ? [] : urls(text);
+}
+
 /** The same for sources of flashblocks: what a WebSocket sends may be said before its URL. */
 export function sourceUrls(text: string): readonly string[] {
   return text.split(',').map((part) => {
     urls(part.replace(/^(?:raw|rpc)\+(?=wss?:)/, ''));
     return part;
+  });
+}
+
+/** Accepts names of JSON-RPC methods, separated by commas. */
+export function methodNames(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    if (/^[a-zA-Z][\w.]{0,127}$/.test(part)) return part;
+    throw new UsageError('expected names of methods');
   });
 }
 

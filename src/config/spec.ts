@@ -21,6 +21,7 @@ const GROUPS = [
   'Backfilling',
   'Listeners',
   'Requests',
+  'Sending',
   'WebSocket',
   'Filters',
   'eth_getLogs',

@@ -4,6 +4,7 @@ import { FILTER_OPTIONS } from './options/filters.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
+import { SENDING_OPTIONS } from './options/sending.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
 import { bytes, count, endpoint, hostNames, oneOf, path, span, threads, undoWindow } from './parsers.ts';
@@ -144,6 +145,7 @@ export const OPTIONS = {
     doc: 'Time without a sign of life of a serving thread after which /readyz says so.',
   },
   ...REQUEST_OPTIONS,
+  ...SENDING_OPTIONS,
   ...WEBSOCKET_OPTIONS,
   publicLogsRange: {
     group: 'eth_getLogs',

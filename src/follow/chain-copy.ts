@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { PassOn } from '../chain/pass-on.ts';
 import type { ForwardCall, StateLoader } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
@@ -25,6 +26,12 @@ export interface ChainCopy {
   readonly load: StateLoader;
   /** Has calls that enter native contracts run by an upstream; absent where they are refused. */
   readonly forward?: ForwardCall | undefined;
+  /** The config of the chain, as genesis files have it. */
+  readonly chainConfig: string;
+  /** Has others answer what only they can. */
+  readonly passOn: PassOn;
+  /** Whether there is anybody to send transactions to. */
+  readonly canSend: boolean;
   condition(): Promise<Condition>;
   /** Begins to follow the chain, if there is one to follow. */
   start(): void;

@@ -3,9 +3,9 @@ import type { StateLoader } from '../executor/interface.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
 import { openPreconfirming } from '../preconfirm/open.ts';
+import { configText } from '../rules/chains.ts';
 import { SourceError } from '../source/errors.ts';
 import type { ChainSource } from '../source/interface.ts';
-import { DEFAULT_SOURCE_OPTIONS, poolOptions, type SourceOptions } from '../source/pool/options.ts';
 import { RpcSource } from '../source/rpc-source.ts';
 import { BlockTime } from '../store/block-time.ts';
 import { isUnwritable } from '../store/error.ts';
@@ -18,6 +18,7 @@ import { readinessOf } from './health/readiness.ts';
 import { FollowLoop } from './loop.ts';
 import { FollowTelemetry, measurePins } from './metrics.ts';
 import { ChainMover } from './mover.ts';
+import { openPassing, sourceOptions } from './passing/open-passing.ts';
 import { untilReachable } from './retry.ts';
 import { withAdopted } from './rules/adopted-blobs.ts';
 import { expectChainId, expectSameChain, keepRules, rulesToFollow } from './rules/chain-rules.ts';
@@ -146,9 +147,16 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const loop = new FollowLoop(followOptions, { ...parts, mover, anchoring, rules: guard }, first);
     leader = () => loop.leader;
     let running: Promise<unknown> | undefined;
+    const passing = openPassing(options, {
+      ...{ chainId: executor.chainId, registry: modules.registry },
+      upstream: { source, prefer: () => loop.leader },
+    });
     return {
       executor,
       load,
+      chainConfig: configText(text),
+      passOn: passing.passOn,
+      canSend: passing.canSend,
       forward: options.nativeContracts === 'forward' ? forwarderTo(source) : undefined,
       async condition() {
         const marks = await store.marks();
@@ -191,6 +199,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       },
       async close() {
         stop.abort();
+        passing.close();
         closeSources();
         await running;
         await state.flush().catch(onFault);
@@ -200,9 +209,4 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     closeSources();
     throw error;
   }
-}
-
-function sourceOptions(options: FollowOptions): SourceOptions {
-  const { watch } = DEFAULT_SOURCE_OPTIONS;
-  return { pool: poolOptions(options), watch: { ...watch, pollMs: options.upstreamPollMs } };
 }

@@ -2,6 +2,7 @@ import { andThen } from '../primitives/awaitable.ts';
 import type { BlockSelector } from '../primitives/block-selector.ts';
 import { type Awaitable, type Hex, toHex, ZERO_HASH } from '../primitives/hex.ts';
 import type { Listing } from './block-json.ts';
+import type { BlockParts } from './parts.ts';
 import type { BlockForms, Snapshot, TransactionForms } from './snapshot.ts';
 
 /** An answer about a block that a snapshot names, or undefined where it knows of none. */
@@ -105,3 +106,13 @@ export const rawTransactionOf = fromTransaction<Hex>({
   confirmed: (ref, index, reader) =>
     andThen(reader.blockBytes(ref), (block) => reader.json.rawTransaction(block, index)),
 });
+
+/** What a block of a snapshot consists of, pre-confirmed ones by their number too; undefined for one that is not known. */
+export function partsAt(snapshot: Snapshot, selector: BlockSelector): Awaitable<BlockParts | undefined> {
+  const ahead = selector.kind === 'number' && selector.number > snapshot.head.number;
+  if (ahead) return snapshot.pending?.blocks.find(({ number }) => number === selector.number)?.parts;
+  return snapshot.fromBlock<BlockParts>(selector, {
+    preconfirmed: ({ parts }) => parts,
+    confirmed: (ref, reader) => reader.parts(ref),
+  });
+}

@@ -7,6 +7,7 @@ import { BlockTime } from '../store/block-time.ts';
 import type { BlockReceipts, LogMatch, LogQuery, Store, TransactionPlace } from '../store/interface.ts';
 import type { BlockJson, SealedBlock } from './block-json.ts';
 import { HeadError } from './errors.ts';
+import type { BlockParts } from './parts.ts';
 import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
 
 export interface ChainReaderOptions {
@@ -112,6 +113,16 @@ export class ChainReader {
   /** What a block has as its receipts, not rendered. */
   receiptsOf(ref: BlockRef): Awaitable<BlockReceipts> {
     return andThen(this.#store.receipts(ref), held);
+  }
+
+  /** What a block consists of. */
+  parts(ref: BlockRef): BlockParts {
+    return {
+      ...ref,
+      isSealed: true,
+      header: () => this.header(ref),
+      receipts: () => andThen(this.receiptsOf(ref), ({ receipts }) => receipts),
+    };
   }
 
   /** A block with what executing it gave. */

@@ -8,6 +8,7 @@ import { andThen } from '../primitives/awaitable.ts';
 import { type Awaitable, type Hex, ZERO_HASH } from '../primitives/hex.ts';
 import type { BlockLogs, LogQuery } from '../store/interface.ts';
 import { createMatcher } from '../store/match.ts';
+import type { BlockParts } from './parts.ts';
 import { type Checkpoint, forEachLog, RenderedBlock } from './rendered.ts';
 
 /** A pre-confirmed block as it is after one flashblock. The next one makes another of it. */
@@ -88,6 +89,12 @@ export class PreconfirmedBlock implements BlockLogs {
   /** Of all its transactions so far. */
   get receipts(): readonly Receipt[] {
     return this.#receipts;
+  }
+
+  /** What it consists of so far. */
+  get parts(): BlockParts {
+    const { number, hash } = this;
+    return { number, hash, isSealed: false, header: () => this.header, receipts: () => this.#receipts };
   }
 
   /** How many transactions it has so far. */

@@ -111,10 +111,7 @@ export class Snapshot {
   viewAt(selector: BlockSelector): Awaitable<StateView> {
     if (isPending(selector) && this.pending !== undefined) return this.pending.view;
     return andThen(isPending(selector) ? this.head : this.blockAt(selector), (ref) => {
-      if (ref === undefined) {
-        const number = selector.kind === 'number' ? selector.number : undefined;
-        throw this.#notFound(formatSelector(selector), number);
-      }
+      if (ref === undefined) return this.notFound(selector);
       const { anchor } = this.#marks;
       if (ref.number < anchor.number && !this.#options.stateBelowAnchor) {
         const lowest = toQuantity(anchor.number);
@@ -145,6 +142,15 @@ export class Snapshot {
     return andThen(isPending(selector) ? this.head : this.blockAt(selector), (ref) =>
       ref === undefined ? ref : give.confirmed(ref, this.#reader),
     );
+  }
+
+  /** The lowest blocks that blocks, state and transactions by hash are held from. */
+  held(): Awaitable<{ readonly blocks: number; readonly state: number; readonly transactions: number }> {
+    const { lowest, anchor } = this.#marks;
+    const state = this.#options.stateBelowAnchor ? lowest.number : anchor.number;
+    return andThen(this.#reader.transactionsFrom(), (from) => ({
+      ...{ blocks: lowest.number, state, transactions: Math.max(from ?? 0, lowest.number) },
+    }));
   }
 
   /** What a transaction gives, in either form, or undefined where there is none with this hash. */
@@ -318,6 +324,11 @@ export class Snapshot {
       if (head !== this.head.hash) throw new HeadError({ code: 'REORGANISED' });
       return next();
     });
+  }
+
+  /** Refuses a selector that names no block of this snapshot. */
+  notFound(selector: BlockSelector): never {
+    throw this.#notFound(formatSelector(selector), selector.kind === 'number' ? selector.number : undefined);
   }
 
   /** Below what is held, the client is told where that begins. */

@@ -22,6 +22,19 @@ export type MethodErrorType =
   | { readonly code: 'NATIVE_CONTRACT'; readonly address: Hex; readonly isPending: boolean }
   /** The rules of the block are not known here, and nobody answers for us. */
   | { readonly code: 'UNKNOWN_RULES'; readonly block: number }
+  /** Nobody is there who could do it. */
+  | { readonly code: 'NOT_AVAILABLE'; readonly method: string }
+  /** What an upstream says against a request that was passed on. `data` is JSON. */
+  | {
+      readonly code: 'UPSTREAM_ERROR';
+      readonly number: number;
+      readonly message: string;
+      readonly data?: string | undefined;
+    }
+  /** A transaction that was sent had no receipt in time. */
+  | { readonly code: 'NOT_SEEN'; readonly hash: Hex; readonly milliseconds: number }
+  /** The same, as the account has not sent those before it. */
+  | { readonly code: 'NOT_READY'; readonly hash: Hex; readonly nonce: number; readonly next: number }
   | { readonly code: 'CANCELLED' }
   | { readonly code: 'OVERLOADED' }
   /** The connection cannot carry what the client subscribes to. */

@@ -1,9 +1,15 @@
+import type { PassOn } from '../chain/pass-on.ts';
+import type { ChainFacts } from '../executor/chain-facts.ts';
 import type { ForwardCall } from '../executor/interface.ts';
+import type { StateProver } from '../executor/state-prover.ts';
+import type { FeeReader } from '../head/fees.ts';
+import type { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import type { Snapshot } from '../head/snapshot.ts';
 import type { BlockSpan } from '../primitives/block-span.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import type { Awaitable } from '../primitives/hex.ts';
 import type { LoadBudget, LoadLimits } from '../primitives/load-budget.ts';
+import type { ChainConfig } from '../rules/row.ts';
 
 /** JSON text that is served as it is: a string, or its UTF-8 bytes where they are kept that way. */
 export type RawJson = string | Buffer;
@@ -20,6 +26,28 @@ export interface LogLimits {
   readonly timeLimitMs: number;
 }
 
+/** What methods use beside a snapshot: one of each for a serving thread. */
+export interface NodeServices {
+  /** What the rules of the chain say of headers and transactions. */
+  readonly facts: Pick<ChainFacts, 'fees' | 'isOpStack' | 'readTransaction'>;
+  readonly fees: FeeReader;
+  /** Those who wait for the receipt of what they sent. */
+  readonly receipts: ReceiptWaiters;
+  /** Has others answer what only they can. */
+  readonly passOn: PassOn;
+  /** Whether there is anybody to send transactions to. */
+  readonly canSend: boolean;
+  readonly prover: Pick<StateProver, 'prove'>;
+  readonly chainConfig: ChainConfig;
+}
+
+/** How long eth_sendRawTransactionSync waits. */
+export interface SyncLimits {
+  readonly timeoutMs: number;
+  /** The most that a client may ask for. */
+  readonly maxTimeoutMs: number;
+}
+
 /** What all methods of one listener share. */
 export interface MethodSettings {
   readonly chainId: bigint;
@@ -30,6 +58,14 @@ export interface MethodSettings {
   /** The limit the executor applies; here for the words of its error. */
   readonly callTimeLimitMs: number;
   readonly logs: LogLimits;
+  /** Blocks of one eth_feeHistory. */
+  readonly maxFeeHistoryBlocks: number;
+  readonly sync: SyncLimits;
+  /** How many blocks are kept, where that is how history is bounded. */
+  readonly keptBlocks: number | undefined;
+  /** `--pool-nonce`: the `pending` nonce of an account counts what waits in pools. */
+  readonly poolNonce: boolean;
+  readonly services: NodeServices;
   /** State that one request may have loaded. */
   readonly loads: LoadLimits;
 }
@@ -53,6 +89,10 @@ export interface MethodContext {
   whenSettled(effect: (isAnswered: boolean) => void): void;
   /** Has an upstream run a call, and names it as the source of the answer; absent where such calls are refused. */
   readonly forward: ForwardCall | undefined;
+  /** Names an upstream as the source of the answer. */
+  namesUpstream(): void;
+  /** Names another snapshot as what the answer is read from. */
+  answerFrom(snapshot: Snapshot): void;
   /** What the request does to the subscriptions of its connection; absent where there can be none. */
   readonly session: object | undefined;
 }
@@ -82,12 +122,15 @@ export interface Method {
   /** Refused on a public listener (B9). */
   readonly dedicatedOnly?: true;
   readonly params: readonly ParamDoc[];
+  /** Its parameters are somebody else's affair. */
+  readonly takesAnything?: true;
   readonly result: ResultDoc;
   handle(params: readonly unknown[], context: MethodContext): Awaitable<RawJson>;
 }
 
 /** Positional parameters of a request, counted as geth counts them. */
 export function checkParamCount(method: Method, params: readonly unknown[]): void {
+  if (method.takesAnything === true) return;
   if (params.length > method.params.length) {
     throw new InvalidParamsError(`too many arguments, want at most ${method.params.length}`);
   }

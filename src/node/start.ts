@@ -134,11 +134,13 @@ export async function startNode(
       const executorId = copy.executor.id;
       const data: WorkerData = {
         ...{ options, version, executorId, endpoints, workerIndex },
+        ...{ canSend: copy.canSend, chainConfig: copy.chainConfig },
         ...{ progress, clientMemory, heartbeats, connections },
       };
       const thread = new ServingWorker(data, {
         load: copy.load,
         forward: copy.forward,
+        passOn: copy.passOn,
         shares,
         filters,
         onRefused,

@@ -113,7 +113,8 @@ export function withBlobChange(config: ChainConfig, change: BlobChange): ChainCo
   };
 }
 
-function timeOf(value: unknown): number | undefined {
+/** A time or number as genesis files write it. */
+export function timeOf(value: unknown): number | undefined {
   const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN;
   return Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }

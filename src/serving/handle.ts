@@ -4,9 +4,11 @@ import type { FeedItem } from '../feed/interface.ts';
 import { type CallQuestionModules, CallQuestions } from './call-questions.ts';
 import type { FilterRouter } from './filter-router.ts';
 import type { WorkerCommand, WorkerData, WorkerEvent } from './messages.ts';
+import { type PassQuestionModules, PassQuestions } from './pass-questions.ts';
 import { type QuestionModules, StateQuestions } from './questions.ts';
 
-export interface WorkerModules extends Omit<QuestionModules & CallQuestionModules, 'say'> {
+export interface WorkerModules
+  extends Omit<QuestionModules & CallQuestionModules & PassQuestionModules, 'say'> {
   readonly filters: FilterRouter;
   readonly onFailure: (error: Error) => void;
 }
@@ -44,6 +46,7 @@ export class ServingWorker {
     });
     const questions = new StateQuestions({ ...modules, say: (order) => this.say(order) });
     const calls = new CallQuestions({ ...modules, say: (order) => this.say(order) });
+    const passes = new PassQuestions({ ...modules, say: (order) => this.say(order) });
     this.#worker.on('message', (news: WorkerEvent) => {
       if (news.kind === 'load') void questions.ask(news);
       else if (news.kind === 'cancel') questions.cancel(news.id);
@@ -51,12 +54,15 @@ export class ServingWorker {
       else if (news.kind === 'cancelForward') calls.cancel(news.id);
       else if (news.kind === 'filter') filters.ask(news.question, news.id, (order) => this.say(order));
       else if (news.kind === 'filtered') filters.answered(news.id, news.answer);
+      else if (news.kind === 'pass') void passes.ask(news);
+      else if (news.kind === 'cancelPass') passes.cancel(news.id);
       else for (const waiting of this.#waiting) if (waiting.kind === news.kind) waiting.resolve(news);
     });
     this.#exited = new Promise((resolve) => this.#worker.on('exit', resolve));
     this.#worker.on('exit', () => {
       questions.cancelAll();
       calls.cancelAll();
+      passes.cancelAll();
       const end = new Error('a serving thread ended', { cause });
       this.#end = end;
       for (const waiting of this.#waiting) waiting.reject(end);

@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import type { PassedAnswer, PassedRequest } from '../chain/pass-on.ts';
 import type { Endpoint } from '../config/parsers.ts';
 import type { CommandOptions } from '../config/table.ts';
 import type { CallRequest, CallResult, ForwardedRead } from '../executor/interface.ts';
@@ -16,6 +17,10 @@ export type Listener = (typeof LISTENERS)[number];
 export interface WorkerData {
   readonly options: CommandOptions<'serve'>;
   readonly version: string;
+  /** Whether there is anybody to send transactions to. */
+  readonly canSend: boolean;
+  /** The config of the chain, as genesis files have it. */
+  readonly chainConfig: string;
   /** The native chain of the process. */
   readonly executorId: number;
   readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
@@ -46,7 +51,9 @@ export type WorkerCommand =
   /** A question of another thread to the one that keeps filters; 0 wants no answer. */
   | { readonly kind: 'filter'; readonly id: number; readonly question: FilterQuestion }
   /** The answer to `filter`. */
-  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer };
+  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer }
+  /** The answer to `pass`. */
+  | { readonly kind: 'passed'; readonly id: number; readonly answer: PassedResult };
 
 /** What a serving thread says. */
 export type WorkerEvent =
@@ -63,7 +70,23 @@ export type WorkerEvent =
   /** A question for the thread that keeps filters; 0 wants no answer. */
   | { readonly kind: 'filter'; readonly id: number; readonly question: FilterQuestion }
   /** Its answer. */
-  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer };
+  | { readonly kind: 'filtered'; readonly id: number; readonly answer: FilterAnswer }
+  /** A request that only others can answer. */
+  | ({ readonly kind: 'pass'; readonly id: number } & PassedOn)
+  /** Nobody waits for the answer to `pass` any more. */
+  | { readonly kind: 'cancelPass'; readonly id: number };
+
+/** A request for others. */
+export interface PassedOn {
+  readonly request: PassedRequest;
+  readonly client: string;
+}
+
+/** What they said, or why nobody did. */
+export type PassedResult =
+  | PassedAnswer
+  | { readonly kind: 'overloaded' }
+  | { readonly kind: 'unavailable'; readonly reason: string };
 
 /** A call for an upstream. */
 export interface ForwardedCall {

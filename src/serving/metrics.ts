@@ -18,6 +18,16 @@ export function measureStateReads(registry: Registry, shares: Shares): () => voi
   return () => counter.inc();
 }
 
+/** Measures how many wait for the receipt of what they sent. */
+export function measureWaiters(registry: Registry, waiters: { readonly count: number }): void {
+  const gauge: Gauge = new Gauge({
+    name: 'chain_query_receipt_waiters',
+    help: 'Requests that wait for the receipt of the transaction they sent.',
+    registers: [registry],
+    collect: () => gauge.set(waiters.count),
+  });
+}
+
 /** Gives a function that reads the metrics of the main thread and of every worker that answers, as one text. */
 export function metricsOf(registry: Registry, workers: readonly ServingWorker[]): () => Promise<string> {
   const responding = new Gauge({

@@ -2,15 +2,20 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Registry } from 'prom-client';
 import type { Endpoint } from '../config/parsers.ts';
 import type { CommandOptions } from '../config/table.ts';
+import { ChainFacts } from '../executor/chain-facts.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
+import { StateProver } from '../executor/state-prover.ts';
 import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';
+import { FeeReader } from '../head/fees.ts';
 import { Head } from '../head/head.ts';
+import { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import { filterMethods } from '../methods/filters/filter-methods.ts';
 import type { FilterAnswer } from '../methods/filters/host.ts';
-import type { MethodSettings } from '../methods/method.ts';
+import type { MethodSettings, NodeServices } from '../methods/method.ts';
+import { passedOn } from '../methods/passed-on.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
@@ -20,6 +25,7 @@ import { measureClients } from '../rpc/limits/client-metrics.ts';
 import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
+import type { ChainConfig } from '../rules/row.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
 import { createFilterMetrics } from '../subscriptions/filters/metrics.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
@@ -39,8 +45,10 @@ import {
   type WorkerData,
   type WorkerEvent,
 } from './messages.ts';
+import { measureWaiters } from './metrics.ts';
 import { RemoteCalls } from './remote-calls.ts';
 import { RemoteFilters } from './remote-filters.ts';
+import { RemotePasses } from './remote-passes.ts';
 import { RemoteState } from './remote-state.ts';
 
 /** How often clients are looked at that do not take what they are sent. */
@@ -51,6 +59,8 @@ async function serve({
   options,
   version,
   executorId,
+  canSend,
+  chainConfig,
   endpoints,
   progress,
   clientMemory,
@@ -74,6 +84,7 @@ async function serve({
   const say = (news: WorkerEvent): void => port.postMessage(news);
   const state = new RemoteState(store, options.stateTimeoutMs, say);
   const calls = new RemoteCalls(options.stateTimeoutMs, say);
+  const passes = new RemotePasses(options.stateTimeoutMs, say);
   const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
   const json = new BlockJson({
     header: (header, hash) => executor.headerJson(header, hash),
@@ -106,9 +117,22 @@ async function serve({
     filters: keepsFilters ? filterModules(options, registry) : undefined,
     onFault: (error) => logger.error({ err: error }, 'a stream failed'),
   });
+  const facts = ChainFacts.attach(executorId);
+  const receipts = new ReceiptWaiters(head, { max: options.syncWaiting });
+  measureWaiters(registry, receipts);
+  const { passOn } = passes;
+  const services: NodeServices = {
+    ...{ facts, fees: new FeeReader(facts), receipts, passOn, canSend },
+    prover: new StateProver((number) => store.scanState(number), { maxKeys: options.proofKeys }),
+    chainConfig: JSON.parse(chainConfig) as ChainConfig,
+  };
   const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
   const filters = streams.filters ?? remoteFilters;
-  const methods = createMethods(version, [...SUBSCRIPTION_METHODS, ...filterMethods(filters)]);
+  const methods = createMethods(version, [
+    ...SUBSCRIPTION_METHODS,
+    ...filterMethods(filters),
+    ...(options.forward ?? []).map(passedOn),
+  ]);
   const memory = new ClientMemory(
     { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
     { shares: clientMemory, workerIndex },
@@ -131,7 +155,7 @@ async function serve({
     const onRefused = refusals.of(listener);
     const dispatcher = new Dispatcher(
       {
-        settings: methodSettings(options, listener, executor.chainId, version),
+        settings: methodSettings(options, listener, executor.chainId, version, services),
         maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
         maxElements: options.maxBodyElements,
         maxResponseBytes: options.maxResponseBytes,
@@ -179,7 +203,10 @@ async function serve({
   }
   const feed = new FeedFollower(new Progress(progress, workerIndex), {
     apply: (event) => head.apply(event),
-    publish: (event) => streams.publish(event),
+    publish: (event) => {
+      receipts.hear(event);
+      streams.publish(event);
+    },
     // A thread that has lost the feed must not go on answering: with it the whole node ends.
     onFailure: (error) =>
       setImmediate(() => {
@@ -220,6 +247,8 @@ async function serve({
         return remoteFilters.hear(order);
       case 'filter':
         return void answerFilter(order);
+      case 'passed':
+        return passes.hear(order);
     }
   });
   say({ kind: 'listening', endpoints: bound });
@@ -242,6 +271,7 @@ function methodSettings(
   listener: Listener,
   chainId: bigint,
   version: string,
+  services: NodeServices,
 ): MethodSettings {
   const isPublic = listener === 'public';
   return {
@@ -250,6 +280,11 @@ function methodSettings(
     compat: options.compat === 'execution-apis',
     gasCap: BigInt(options.callGasCap),
     callTimeLimitMs: options.callTimeLimitMs,
+    maxFeeHistoryBlocks: options.feeHistoryBlocks,
+    sync: { timeoutMs: options.syncTimeoutMs, maxTimeoutMs: options.syncTimeoutMaxMs },
+    poolNonce: options.poolNonce,
+    keptBlocks: options.history?.ms === 0 ? options.history.blocks : undefined,
+    services,
     loads: {
       values: isPublic ? options.publicStateReads : options.dedicatedStateReads,
       bytes: options.requestStateBytes,

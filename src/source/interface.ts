@@ -1,4 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
+import type { PassedAnswer } from '../chain/pass-on.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import type { Hex } from '../primitives/hex.ts';
 
@@ -147,6 +148,12 @@ export interface ChainSource {
     extra: readonly unknown[],
     options?: ReadOptions,
   ): Promise<UpstreamAnswer<CallAnswer>>;
+  /** What one upstream answers to a request as it is; another is asked where it cannot. */
+  passOn(
+    method: string,
+    params: readonly unknown[],
+    options?: ReadOptions,
+  ): Promise<UpstreamAnswer<PassedAnswer>>;
   /** Tells of the head of each upstream: as it is announced, and else as often as it is asked. Until the signal. */
   watch(listener: HeadListener, signal: AbortSignal): Promise<void>;
   /** Keeps an upstream out that was found lying; longer each time. */

@@ -28,6 +28,7 @@ import {
 } from './reads/blocks.ts';
 import { readCall } from './reads/calls.ts';
 import { readForkConfigs } from './reads/fork-configs.ts';
+import { readPassed } from './reads/passing.ts';
 import { readReceipts } from './reads/receipts.ts';
 import { readPrestate, readProof, readState, readStateDiffs } from './reads/state.ts';
 
@@ -116,6 +117,14 @@ export class RpcSource implements ChainSource {
     options?: ReadOptions,
   ): Promise<UpstreamAnswer<CallAnswer>> {
     return readCall(this.#pool, { transaction, blockHash, extra }, options);
+  }
+
+  passOn(
+    method: string,
+    params: readonly unknown[],
+    options?: ReadOptions,
+  ): ReturnType<ChainSource['passOn']> {
+    return readPassed(this.#pool, { method, params }, options);
   }
 
   watch(listener: HeadListener, signal: AbortSignal): Promise<void> {

@@ -81,6 +81,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: 'readiness, and whether the store can be written',
     imports: ['chain', 'config', 'primitives', 'source', 'telemetry'],
   },
+  'follow/passing': {
+    holds: 'transactions sent on, and requests that only others can answer',
+    imports: ['chain', 'config', 'primitives', 'source', 'source/pool', 'source/rpc-source.ts', 'telemetry'],
+  },
   preconfirm: {
     holds: 'flashblocks executed and published',
     imports: [
@@ -104,6 +108,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'feed',
       'follow/blocks',
       'follow/health',
+      'follow/passing',
       'follow/rules',
       'follow/state',
       'preconfirm',
@@ -186,7 +191,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   methods: {
     holds: 'JSON-RPC methods, one a file, in rooms by kind',
-    imports: ['executor', 'head', 'primitives', 'store'],
+    imports: ['chain', 'executor', 'head', 'primitives', 'rules', 'store'],
   },
   subscriptions: {
     holds: 'what subscribers are told, event by event',
@@ -223,6 +228,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'rpc/http',
       'rpc/limits',
       'rpc/ws',
+      'rules',
       'store',
       'store/lmdb',
       'subscriptions',

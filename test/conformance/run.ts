@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
 import { sendText } from '../support/servers/rpc-client.ts';
 import { matches } from './compare.ts';
@@ -94,14 +95,17 @@ if (values.url !== undefined) {
   console.log(`${vectors.length} vectors against ${values.url}`);
   tally.strict(await runVectors(values.url, vectors));
 } else {
+  // Whoever takes transactions has to hold the chain that they are of.
+  await using geth = await startArchiveGeth();
+  const sending = ['--send-to', geth.url];
   console.log(`with --compat execution-apis: ${vectors.length} vectors, none may differ`);
   {
-    await using node = await startOurNode(['--compat', 'execution-apis']);
+    await using node = await startOurNode(['--compat', 'execution-apis', ...sending]);
     tally.strict(await runVectors(node.dedicatedUrl, vectors));
   }
   console.log(`by contract: ${vectors.length} vectors, exactly those listed in ${documentPath} differ`);
   {
-    await using node = await startOurNode();
+    await using node = await startOurNode(sending);
     await tally.byContract(await runVectors(node.dedicatedUrl, vectors));
   }
 }

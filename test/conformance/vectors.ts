@@ -33,6 +33,13 @@ export const coveredMethods = [
   'debug_getRawHeader',
   'debug_getRawReceipts',
   'debug_getRawTransaction',
+  'eth_feeHistory',
+  'eth_baseFee',
+  'eth_blobBaseFee',
+  'eth_sendRawTransaction',
+  'eth_config',
+  'eth_capabilities',
+  'eth_getProof',
 ] as const;
 
 /** One request of an official `.io` file with the response that its authors expect. */

@@ -24,7 +24,9 @@ export function runsCall(method: string): boolean {
 
 const blockIndexes: ReadonlyMap<string, number> = new Map([
   ...[['eth_getStorageAt', 2] as const],
-  ...[...CALLS, 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode'].map((name) => [name, 1] as const),
+  ...[...CALLS, 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode', 'eth_feeHistory'].map(
+    (name) => [name, 1] as const,
+  ),
   ...[
     ...['eth_getBlockReceipts', 'eth_getBlockByNumber', 'eth_getHeaderByNumber'],
     ...['eth_getBlockTransactionCountByNumber', 'eth_getTransactionByBlockNumberAndIndex'],

@@ -90,6 +90,21 @@ function logFilter(random: Random, corpus: Corpus): Record<string, unknown> {
   return filter;
 }
 
+function feeHistoryParams(random: Random, corpus: Corpus): unknown[] {
+  const count = random.pick<number>([0, 1, 2, 5, 20, 60, 2_000]);
+  const percentile = (): number => random.pick([0, 1, 5.5, 25, 50, 75, 99.9, 100, 101, -1]);
+  const percentiles = random.list(random.pick([0, 1, 2, 3, 5]), percentile);
+  return [
+    random.pick<unknown>([`0x${count.toString(16)}`, count, String(count), `0x00${count.toString(16)}`]),
+    random.weighted<unknown>([
+      [12, () => blockNumber(random, corpus)],
+      [5, () => tag(random)],
+      [1, () => `0x${(corpus.head + random.between(1, 10)).toString(16)}`],
+    ]),
+    random.chance(0.8) ? percentiles.toSorted((a, b) => a - b) : percentiles,
+  ];
+}
+
 async function goodParams(random: Random, corpus: Corpus, method: string): Promise<unknown[]> {
   const address = (): string => checksummed(random, anyAddress(random, corpus));
   const block = (): unknown[] => (random.chance(0.93) ? [selector(random, corpus)] : []);
@@ -110,6 +125,12 @@ async function goodParams(random: Random, corpus: Corpus, method: string): Promi
         ? [known.address, known.slot, ...block()]
         : [address(), storageKey(random, corpus), ...block()];
     }
+    case 'eth_feeHistory':
+      return feeHistoryParams(random, corpus);
+    case 'eth_gasPrice':
+    case 'eth_maxPriorityFeePerGas':
+    case 'eth_blobBaseFee':
+      return [];
     case 'eth_getTransactionCount':
     case 'eth_getBalance':
     case 'eth_getCode':
@@ -139,6 +160,8 @@ export const all: Mix = [
   [5, 'eth_getBalance'],
   [5, 'eth_getCode'],
   ...blockMethods.map((method) => [3, method] as const),
+  [8, 'eth_feeHistory'],
+  ...['eth_gasPrice', 'eth_maxPriorityFeePerGas', 'eth_blobBaseFee'].map((method) => [1, method] as const),
 ];
 
 /** Request number `index` of a run: the same for the same seed and chain, whatever came before it. */

@@ -127,4 +127,12 @@ export const REQUEST_OPTIONS = {
     default: '1000',
     doc: 'Entries of one batch on the dedicated listener.',
   },
+  feeHistoryBlocks: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 1, max: 100_000 }),
+    default: '1024',
+    doc: 'Blocks of one eth_feeHistory. Who asks for more gets the newest of them.',
+  },
 } as const satisfies Record<string, OptionSpec>;

@@ -1,10 +1,9 @@
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
-import { InvalidParamsError } from '../../primitives/errors.ts';
-import type { Hex } from '../../primitives/hex.ts';
-import { isHexFrom, parseAddress, parseString } from '../../primitives/parse.ts';
+import { parseAddress, parseString } from '../../primitives/parse.ts';
 import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
 import { addressParam, blockParam, hashSchema } from '../schemas.ts';
+import { parseSlot } from './storage-key.ts';
 
 export const ethGetStorageAt: Method = {
   name: 'eth_getStorageAt',
@@ -30,15 +29,3 @@ export const ethGetStorageAt: Method = {
     );
   },
 };
-
-/** Storage keys come in every shape from real clients; the standard takes them all, and words the two errors. */
-function parseSlot(text: string): Hex {
-  const start = text.startsWith('0x') || text.startsWith('0X') ? 2 : 0;
-  if (text.length - start > 64) {
-    throw new InvalidParamsError(`storage key too long (want at most 32 bytes): ${JSON.stringify(text)}`);
-  }
-  if (!isHexFrom(text, start)) {
-    throw new InvalidParamsError(`invalid hex in storage key: ${JSON.stringify(text)}`);
-  }
-  return `0x${text.slice(start).toLowerCase().padStart(64, '0')}`;
-}

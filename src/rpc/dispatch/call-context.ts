@@ -6,14 +6,14 @@ import type { Task } from './task.ts';
 
 /** What one call of a request runs with. */
 export class CallContext implements MethodContext {
-  readonly snapshot: Snapshot;
   readonly settings: MethodSettings;
   readonly forward: ForwardCall | undefined;
   readonly #task: Task;
   #isForwarded = false;
+  #snapshot: Snapshot;
 
   constructor(snapshot: Snapshot, settings: MethodSettings, task: Task, forward?: ForwardCall) {
-    this.snapshot = snapshot;
+    this.#snapshot = snapshot;
     this.settings = settings;
     this.#task = task;
     this.forward =
@@ -22,6 +22,18 @@ export class CallContext implements MethodContext {
         this.#isForwarded = true;
         return forward(request, blockHash, context);
       });
+  }
+
+  get snapshot(): Snapshot {
+    return this.#snapshot;
+  }
+
+  answerFrom(snapshot: Snapshot): void {
+    this.#snapshot = snapshot;
+  }
+
+  namesUpstream(): void {
+    this.#isForwarded = true;
   }
 
   /** Whether an upstream was asked for the answer. */

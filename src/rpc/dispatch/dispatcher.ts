@@ -245,7 +245,7 @@ export class Dispatcher {
     if (id === undefined) return { status: 204, body: undefined, snapshot };
     const context = new CallContext(snapshot, this.#options.settings, task, this.#modules.forward);
     return andThen(this.#run(call, context, task), (outcome) => {
-      const origin = originOf(snapshot, context.isForwarded);
+      const origin = originOf(context.snapshot, context.isForwarded);
       if (isError(outcome))
         return { status: outcome.status ?? 200, body: errorEntry(id, outcome), snapshot: origin };
       return { status: 200, body: resultEntry(id, outcome), snapshot: origin, answered: [context] };
@@ -311,7 +311,7 @@ export class Dispatcher {
       if (result instanceof Promise) {
         return result.then(
           (json) => {
-            snapshot.assertCurrent();
+            context.snapshot.assertCurrent();
             onServed?.(call.method, undefined);
             return json;
           },

@@ -47,6 +47,26 @@ it.each([
     new MethodError({ code: 'FILTER_NOT_FOUND', reason: 'lost' }),
     { code: -32000, message: 'filter not found: lost' },
   ],
+  [
+    new MethodError({ code: 'NOT_AVAILABLE', method: 'eth_x' }),
+    { code: -32601, message: 'the method eth_x does not exist/is not available' },
+  ],
+  [
+    new MethodError({ code: 'UPSTREAM_ERROR', number: -32003, message: 'no', data: '{"a":1}' }),
+    { code: -32003, message: 'no', data: Buffer.from('{"a":1}') },
+  ],
+  [
+    new MethodError({ code: 'NOT_SEEN', hash: '0xab', milliseconds: 2_000 }),
+    { code: 4, message: 'the transaction was sent, but there is no receipt after 2 s', data: '0xab' },
+  ],
+  [
+    new MethodError({ code: 'NOT_READY', hash: '0xab', nonce: 7, next: 5 }),
+    {
+      code: 5,
+      message: 'the transaction was sent, but is not ready: its nonce is 7, the next one of the account is 5',
+      data: '0xab',
+    },
+  ],
   [new Error('secret'), { code: -32002, message: 'resource unavailable' }],
   ['not even an error', { code: -32002, message: 'resource unavailable' }],
 ])('%s', (error, expected) => {

@@ -149,6 +149,28 @@ function describe(type: ErrorType): RpcError {
         code: -32002,
         message: `resource unavailable: the rules of block ${type.block} are not known here`,
       };
+    case 'NOT_AVAILABLE':
+      return { code: -32601, message: `the method ${type.method} does not exist/is not available` };
+    case 'UPSTREAM_ERROR':
+      return {
+        code: type.number,
+        message: type.message,
+        ...(type.data !== undefined && { data: Buffer.from(type.data) }),
+      };
+    case 'NOT_SEEN':
+      return {
+        code: 4,
+        message: `the transaction was sent, but there is no receipt after ${type.milliseconds / 1000} s`,
+        data: type.hash,
+      };
+    case 'NOT_READY':
+      return {
+        code: 5,
+        message:
+          `the transaction was sent, but is not ready: its nonce is ${type.nonce}, ` +
+          `the next one of the account is ${type.next}`,
+        data: type.hash,
+      };
     case 'CANCELLED':
       return { code: -32000, message: 'request cancelled' };
     case 'OVERLOADED':

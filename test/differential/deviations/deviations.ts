@@ -3,6 +3,7 @@ import type { Chain } from '../context.ts';
 import { asFields } from '../request-shape.ts';
 import { callDeviations } from './call.ts';
 import { type Deviation, errorOf, isEmptyList } from './deviation.ts';
+import { feeDeviations } from './fees.ts';
 import { logDeviations } from './log.ts';
 import { selectorDeviations } from './selector.ts';
 
@@ -45,5 +46,6 @@ export function deviationsOn(chain: Chain): readonly Deviation[] {
     rawUnknown,
     ...logDeviations(chain),
     ...callDeviations(chain),
+    ...feeDeviations,
   ];
 }

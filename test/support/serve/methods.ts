@@ -1,8 +1,50 @@
+import type { ChainFacts, SignedTransaction } from '../../../src/executor/chain-facts.ts';
 import type { ForwardCall } from '../../../src/executor/interface.ts';
+import { FeeReader } from '../../../src/head/fees.ts';
 import type { Head } from '../../../src/head/head.ts';
-import type { Method, MethodSettings } from '../../../src/methods/method.ts';
+import { ReceiptWaiters } from '../../../src/head/receipt-waiters.ts';
+import type { Method, MethodSettings, NodeServices } from '../../../src/methods/method.ts';
 import { LoadBudget } from '../../../src/primitives/load-budget.ts';
 import { type FakeCall, FakeChain } from './head.ts';
+
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}` as const;
+
+/** For tests only: block `n` of a chain has a base fee of `n` wei, used `n` tenths of its gas, and is built by nobody. */
+export const testFacts: Pick<ChainFacts, 'fees' | 'isOpStack' | 'readTransaction'> = {
+  isOpStack: false,
+  fees: ([number = 0]) => ({
+    beneficiary: ZERO_ADDRESS,
+    gasUsed: number * 21_000,
+    gasLimit: 210_000,
+    baseFee: BigInt(number),
+    nextBaseFee: BigInt(number + 1),
+    blobs: { gasUsed: number, maxGas: 8, fee: 1n, nextFee: 2n },
+  }),
+  readTransaction: (bytes) => (bytes.length === 0 ? 'typed transaction too short' : TEST_TRANSACTION),
+};
+
+/** For tests only. */
+const TEST_TRANSACTION: SignedTransaction = {
+  hash: `0x${'0'.repeat(63)}2`,
+  from: `0x${'5e'.repeat(20)}`,
+  nonce: 7,
+};
+
+/** For tests only. */
+const nobody = async (): Promise<never> => {
+  throw new Error('nothing is passed on in this test');
+};
+
+/** For tests only. */
+export const testServices: NodeServices = {
+  facts: testFacts,
+  fees: new FeeReader(testFacts),
+  receipts: new ReceiptWaiters({ read: nobody }, { max: 0 }),
+  passOn: nobody,
+  canSend: false,
+  prover: { prove: async () => undefined },
+  chainConfig: { chainId: 1 },
+};
 
 /** For tests only. */
 export const testSettings: MethodSettings = {
@@ -20,6 +62,11 @@ export const testSettings: MethodSettings = {
     timeLimitMs: 10_000,
   },
   loads: { values: 2_000, bytes: 16 << 20 },
+  maxFeeHistoryBlocks: 1_024,
+  sync: { timeoutMs: 2_000, maxTimeoutMs: 10_000 },
+  poolNonce: false,
+  keptBlocks: undefined,
+  services: testServices,
 };
 
 interface RunOptions {
@@ -51,6 +98,8 @@ export async function runMethod(
     client: 'test',
     budget: new LoadBudget(testSettings.loads),
     session: undefined,
+    answerFrom: () => {},
+    namesUpstream: () => {},
     forward: options.forward,
     whenSettled: (effect) => effect(true),
   });

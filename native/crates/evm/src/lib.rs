@@ -38,6 +38,9 @@ pub use json::{
 };
 pub use model::commitment::Commitment;
 pub use model::diff::{Account, Diff};
+pub use model::facts::fees::{BlobFees, Fees, fees_of};
+pub use model::facts::prove::{AccountProof, NO_ACCOUNT, SlotProof};
+pub use model::facts::raw::{RawTransaction, read_raw_transaction};
 pub use model::genesis::genesis_block;
 pub use model::header::read_header;
 pub use model::key::{Key, Missing};

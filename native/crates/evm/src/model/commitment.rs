@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 /// All accounts and slots of one state, by hashed key.
 #[derive(Debug, Default)]
 pub struct Commitment {
-    accounts: BTreeMap<B256, Account>,
-    storages: B256Map<Storage>,
+    pub(in crate::model) accounts: BTreeMap<B256, Account>,
+    pub(in crate::model) storages: B256Map<Storage>,
 }
 
 #[derive(Debug)]
-struct Storage {
-    slots: BTreeMap<B256, U256>,
+pub(in crate::model) struct Storage {
+    pub(in crate::model) slots: BTreeMap<B256, U256>,
     root: Option<B256>,
 }
 
@@ -117,7 +117,7 @@ impl Commitment {
 }
 
 impl Storage {
-    fn root(&mut self) -> B256 {
+    pub(in crate::model) fn root(&mut self) -> B256 {
         let slots = &self.slots;
         *self.root.get_or_insert_with(|| root::storage_root(slots.iter().map(|(key, value)| (*key, *value))))
     }

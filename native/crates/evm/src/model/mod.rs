@@ -5,6 +5,7 @@ pub(crate) mod claim;
 pub(crate) mod code;
 pub(crate) mod commitment;
 pub(crate) mod diff;
+pub(crate) mod facts;
 pub(crate) mod genesis;
 pub(crate) mod header;
 pub(crate) mod key;

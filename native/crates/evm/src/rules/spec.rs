@@ -16,6 +16,7 @@ use alloy_primitives::Address;
 use op_revm::OpSpecId;
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::primitives::hardfork::SpecId;
+use serde::Deserialize;
 use std::sync::{Arc, RwLock};
 
 /// Which family of rules a chain follows.
@@ -41,6 +42,31 @@ pub struct ChainSpec {
     pub(crate) native_contracts: NativeContracts,
     /// Whether blocks are taken whose transactions root is not that of their transactions.
     pub(crate) odd_transactions_roots: bool,
+    pub(crate) op_base_fee: OpBaseFee,
+}
+
+/// How the base fee of an OP-stack chain moved before its headers said it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct OpBaseFee {
+    eip1559_elasticity: u32,
+    eip1559_denominator: u32,
+    eip1559_denominator_canyon: u32,
+}
+
+impl Default for OpBaseFee {
+    /// Those of OP Mainnet and most others.
+    fn default() -> Self {
+        Self { eip1559_elasticity: 6, eip1559_denominator: 50, eip1559_denominator_canyon: 250 }
+    }
+}
+
+impl OpBaseFee {
+    /// Elasticity and denominator.
+    pub(crate) const fn at(&self, canyon: bool) -> (u32, u32) {
+        let denominator = if canyon { self.eip1559_denominator_canyon } else { self.eip1559_denominator };
+        (self.eip1559_elasticity, denominator)
+    }
 }
 
 const OP_FORK_FIELDS: [(OpHardfork, &str); 10] = [
@@ -134,6 +160,12 @@ impl ChainSpec {
             unknown: unknown::unknown_forks(config, &base, &OP_FORK_FIELDS.map(|(_, field)| field))?,
             native_contracts: read_native_contracts(config)?,
             odd_transactions_roots: false,
+            op_base_fee: match config.extra_fields.get_deserialized("optimism") {
+                None => OpBaseFee::default(),
+                Some(params) => {
+                    params.map_err(|why| Error::Malformed(format!("chain config, optimism: {why}")))?
+                }
+            },
         })
     }
 

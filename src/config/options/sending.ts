@@ -1,0 +1,67 @@
+import { count, methodNames, sendTargets, toggle } from '../parsers.ts';
+import type { Command, OptionSpec } from '../spec.ts';
+
+const SERVE = ['serve'] as const satisfies readonly Command[];
+const MILLISECONDS = { min: 1, max: 3_600_000 };
+
+/** What is sent and passed on to others. */
+export const SENDING_OPTIONS = {
+  sendTo: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'URL',
+    parse: sendTargets,
+    isSecret: true,
+    repeatable: true,
+    doc: 'Where transactions are sent: the first that can be reached. Left out, to the upstream that leads, then to the others; `off` sends none.',
+  },
+  syncTimeoutMs: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '2000',
+    doc: 'How long eth_sendRawTransactionSync waits for a receipt when the client does not say.',
+  },
+  syncTimeoutMaxMs: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '10000',
+    doc: 'The longest wait that a client may ask for. Who asks for more gets the default.',
+  },
+  syncWaiting: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 0, max: 1_000_000 }),
+    default: '1024',
+    doc: 'Requests that wait for a receipt at the same time, per thread. More are refused before anything is sent.',
+  },
+  poolNonce: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'SWITCH',
+    parse: toggle,
+    isSwitch: true,
+    default: 'off',
+    doc: 'The `pending` nonce of an account counts what was sent through this node or waits in the pool of an upstream.',
+  },
+  forward: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'METHOD',
+    parse: methodNames,
+    repeatable: true,
+    doc: 'Methods that are passed on to an upstream and answered as it answers, which `x-chain-source` says. None that is served here.',
+  },
+  proofKeys: {
+    group: 'Sending',
+    commands: SERVE,
+    value: 'N',
+    parse: count({ min: 0, max: 10_000_000 }),
+    default: '100000',
+    doc: 'Accounts and slots of a complete state that eth_getProof gathers, per thread. For larger ones, and where state is partial, an upstream is asked and its proof checked.',
+  },
+} as const satisfies Record<string, OptionSpec>;

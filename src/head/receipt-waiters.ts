@@ -1,0 +1,116 @@
+import type { Receipt } from '../chain/receipt.ts';
+import type { LoadContext } from '../executor/interface.ts';
+import type { FeedEvent } from '../feed/interface.ts';
+import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
+import { type Hex, toHex } from '../primitives/hex.ts';
+import { receiptOf } from './block-answers.ts';
+import { HeadError } from './errors.ts';
+import type { Head } from './head.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** A receipt, and the snapshot that it is of. */
+export interface ReadReceipt {
+  readonly json: string;
+  readonly snapshot: Snapshot;
+}
+
+/** Somebody who waits for a receipt. */
+export interface ReceiptWait extends Disposable {
+  /** The receipt as soon as it can be read; undefined when the time is over or `signal` aborts. */
+  read(timeoutMs: number, signal: AbortSignal): Promise<ReadReceipt | undefined>;
+}
+
+/** Those who wait for receipts: all of them hear of one event, and nobody looks again and again. */
+export class ReceiptWaiters {
+  readonly #head: Pick<Head, 'read'>;
+  readonly #max: number;
+  readonly #waiting = new Map<Hex, Set<() => void>>();
+  #count = 0;
+
+  constructor(head: Pick<Head, 'read'>, { max }: { readonly max: number }) {
+    this.#head = head;
+    this.#max = max;
+  }
+
+  /** How many wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes what every thread answers from by now. */
+  hear(event: FeedEvent): void {
+    if (this.#waiting.size === 0) return;
+    if (event.kind === 'preconfirmed') this.#seen(event.flashblock.outcome.receipts);
+    if (event.kind === 'confirmed') for (const { outcome } of event.added) this.#seen(outcome.receipts);
+    // Another copy may begin with blocks that nobody tells of.
+    if (event.kind === 'anchored')
+      for (const wakes of this.#waiting.values()) for (const wake of wakes) wake();
+  }
+
+  /** Begins to wait, so that nothing is missed from now on; throws `OverloadedError` when too many do. */
+  begin(hash: Hex): ReceiptWait {
+    if (this.#count >= this.#max) throw new OverloadedError();
+    this.#count++;
+    let next = Promise.withResolvers<void>();
+    const wake = (): void => {
+      next.resolve();
+      next = Promise.withResolvers();
+    };
+    const wakes = this.#waiting.get(hash) ?? new Set();
+    this.#waiting.set(hash, wakes.add(wake));
+    return {
+      read: async (timeoutMs, signal) => {
+        const over = new AbortController();
+        const timer = setTimeout(() => over.abort(), timeoutMs);
+        const onAbort = (): void => over.abort();
+        signal.addEventListener('abort', onAbort, { once: true });
+        const ended = new Promise<void>((resolve) => {
+          over.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        try {
+          for (;;) {
+            const { promise: event } = next;
+            const found = await this.#look(hash);
+            // Seen, and taken back again before it was read: it may come again.
+            if (found !== undefined || over.signal.aborted || signal.aborted) return found;
+            await Promise.race([event, ended]);
+          }
+        } finally {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', onAbort);
+        }
+      },
+      [Symbol.dispose]: () => {
+        if (!wakes.delete(wake)) return;
+        this.#count--;
+        if (wakes.size === 0) this.#waiting.delete(hash);
+      },
+    };
+  }
+
+  /** The nonce that the next transaction of an account has, by executed state; undefined where that is not known. */
+  nonceOf(address: Hex, context: LoadContext): Promise<number | undefined> {
+    return this.#head.read(async (snapshot) => {
+      try {
+        const view = await snapshot.viewAt({ kind: 'tag', tag: 'pending' });
+        return Number(await view.transactionCount(address, context));
+      } catch (error) {
+        if (error instanceof StateUnavailableError || error instanceof HeadError) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  #seen(receipts: readonly Receipt[]): void {
+    for (const { transactionHash } of receipts) {
+      for (const wake of this.#waiting.get(toHex(transactionHash)) ?? []) wake();
+    }
+  }
+
+  #look(hash: Hex): Promise<ReadReceipt | undefined> {
+    return this.#head.read(async (snapshot) => {
+      const json = await receiptOf(snapshot, hash);
+      return json === undefined ? undefined : { json, snapshot };
+    });
+  }
+}

@@ -1,0 +1,20 @@
+import { toQuantity } from '../../primitives/parse.ts';
+import type { Method } from '../method.ts';
+import { quantitySchema } from '../schemas.ts';
+import { suggestedTip } from './suggested-tip.ts';
+
+export const ethMaxPriorityFeePerGas: Method = {
+  name: 'eth_maxPriorityFeePerGas',
+  summary: 'A tip that gets a transaction into one of the next blocks, in wei.',
+  rules: ['B12'],
+  params: [],
+  result: {
+    name: 'tip',
+    description:
+      'Of the three lowest tips of each of the last 20 blocks, the one that 60 % do not exceed. On OP-stack chains the least, unless the last block was full.',
+    schema: quantitySchema,
+  },
+  async handle(_params, context) {
+    return `"${toQuantity(await suggestedTip(context))}"`;
+  },
+};

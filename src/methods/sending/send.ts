@@ -1,0 +1,36 @@
+import type { PassOn } from '../../chain/pass-on.ts';
+import type { SignedTransaction } from '../../executor/chain-facts.ts';
+import { fromHex } from '../../primitives/hex.ts';
+import { parseBytes } from '../../primitives/parse.ts';
+import { MethodError } from '../errors.ts';
+import type { MethodContext, ParamDoc } from '../method.ts';
+import { bytesSchema } from '../schemas.ts';
+
+export const rawTransactionParam: ParamDoc = {
+  name: 'transaction',
+  required: true,
+  description: 'A signed transaction, as it is hashed; with blobs in the form that pools exchange.',
+  schema: bytesSchema,
+};
+
+/** A transaction that can be sent. */
+export interface Sendable extends SignedTransaction {
+  /** Sends it; throws what whoever it is sent to says against it. */
+  send(): Promise<void>;
+}
+
+/** Reads a signed transaction and where it goes; throws where there is nobody to send it to. */
+export function readSendable(method: string, value: unknown, context: MethodContext): Sendable {
+  const { facts, passOn, canSend } = context.settings.services;
+  if (!canSend) throw new MethodError({ code: 'NOT_AVAILABLE', method });
+  const raw = parseBytes(value, 'invalid argument 0');
+  const transaction = facts.readTransaction(fromHex(raw));
+  if (typeof transaction === 'string') throw new MethodError({ code: 'CALL_FAILED', reason: transaction });
+  const { from, nonce } = transaction;
+  return { ...transaction, send: () => sent(passOn({ kind: 'send', raw, from, nonce }, context)) };
+}
+
+async function sent(answer: ReturnType<PassOn>): Promise<void> {
+  const said = await answer;
+  if (said.kind === 'error') throw new MethodError({ ...said, code: 'UPSTREAM_ERROR', number: said.code });
+}

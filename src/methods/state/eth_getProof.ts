@@ -1,0 +1,138 @@
+import { InvalidProofError } from '../../executor/errors.ts';
+import { checkProof, readHeader } from '../../executor/native-executor.ts';
+import type { AccountProof, ProvenBlock } from '../../executor/state-prover.ts';
+import { partsAt } from '../../head/block-answers.ts';
+import { parseBlockSelector } from '../../primitives/block-selector.ts';
+import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
+import { fromHex, type Hex } from '../../primitives/hex.ts';
+import { parseAddress, parseArray, parseString } from '../../primitives/parse.ts';
+import type { Method, MethodContext } from '../method.ts';
+import {
+  addressParam,
+  addressSchema,
+  blockParam,
+  bytesSchema,
+  hashSchema,
+  quantitySchema,
+} from '../schemas.ts';
+import { parseSlot } from './storage-key.ts';
+
+const MAX_SLOTS = 1_024;
+const nodesSchema = { type: 'array', items: bytesSchema } as const;
+
+export const ethGetProof: Method = {
+  name: 'eth_getProof',
+  summary: 'An account and some of its slots, with proofs against the state root of a block (EIP-1186).',
+  rules: ['B2', 'B5', 'B12'],
+  params: [
+    addressParam,
+    {
+      name: 'slots',
+      required: true,
+      description: 'Each at most 32 bytes of hex.',
+      schema: { type: 'array', maxItems: MAX_SLOTS, items: { type: 'string' } },
+    },
+    blockParam,
+  ],
+  result: {
+    name: 'proof',
+    description:
+      'From the state where that is complete and has no more than `--proof-keys` keys, else from an upstream and checked here before it is passed on. A pre-confirmed block has no state root, and no proofs.',
+    schema: {
+      type: 'object',
+      required: ['address', 'accountProof', 'balance', 'codeHash', 'nonce', 'storageHash', 'storageProof'],
+      properties: {
+        address: addressSchema,
+        accountProof: nodesSchema,
+        balance: quantitySchema,
+        codeHash: hashSchema,
+        nonce: quantitySchema,
+        storageHash: hashSchema,
+        storageProof: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: { key: { type: 'string' }, value: quantitySchema, proof: nodesSchema },
+          },
+        },
+      },
+    },
+  },
+  async handle(params, context) {
+    const address = parseAddress(params[0], 'invalid argument 0');
+    const keys = parseArray(params[1], 'invalid argument 1').map((key) =>
+      parseString(key, 'invalid argument 1'),
+    );
+    if (keys.length > MAX_SLOTS) throw new InvalidParamsError(`too many slots, at most ${MAX_SLOTS}`);
+    const slots = keys.map(parseSlot);
+    const block = await provenBlock(params[2], context);
+    const own = await context.settings.services.prover.prove(block, address, slots);
+    const { nodes, slots: proven, ...account } = own ?? (await askedProof(block, address, slots, context));
+    return JSON.stringify({
+      address,
+      accountProof: nodes,
+      balance: account.balance,
+      codeHash: account.codeHash,
+      nonce: account.nonce,
+      storageHash: account.storageHash,
+      storageProof: proven.map(({ value, nodes: proof }, at) => ({
+        key: keyText(keys[at], slots[at]),
+        value,
+        proof,
+      })),
+    });
+  },
+};
+
+/** The block that a selector names, by a header that its hash proves. */
+async function provenBlock(selector: unknown, { snapshot }: MethodContext): Promise<ProvenBlock> {
+  const parsed = parseBlockSelector(selector, 'invalid argument 2');
+  const parts = (await partsAt(snapshot, parsed)) ?? snapshot.notFound(parsed);
+  if (!parts.isSealed) throw new StateUnavailableError('a pre-confirmed block has no state root');
+  return readHeader(await parts.header());
+}
+
+/** A key as geth writes it: in full where it was given in full, else as a quantity. */
+function keyText(given = '', slot: Hex = '0x'): string {
+  return given.replace(/^0x/i, '').length === 64 ? slot : `0x${BigInt(slot).toString(16)}`;
+}
+
+/** What an upstream proves, once it holds against the header. */
+async function askedProof(
+  block: ProvenBlock,
+  address: Hex,
+  slots: readonly Hex[],
+  context: MethodContext,
+): Promise<AccountProof> {
+  const params = [address, slots, { blockHash: block.hash }];
+  const { passOn } = context.settings.services;
+  const answer = await passOn({ kind: 'request', method: 'eth_getProof', params }, context);
+  if (answer.kind === 'error') throw new StateUnavailableError('no upstream gave a proof');
+  const proof = JSON.parse(answer.json) as UpstreamProof;
+  try {
+    checkProof(block.stateRoot, fromHex(address), slots.map(fromHex), proof);
+  } catch (error) {
+    if (!(error instanceof InvalidProofError)) throw error;
+    throw new StateUnavailableError('the proof of an upstream does not hold');
+  }
+  context.namesUpstream();
+  const { balance, nonce, codeHash, storageHash, accountProof, storageProof } = proof;
+  return {
+    ...{ balance: quantity(balance), nonce: quantity(nonce), codeHash, storageHash, nodes: accountProof },
+    slots: storageProof.map((slot) => ({ value: quantity(slot.value), nodes: slot.proof })),
+  };
+}
+
+/** As it is once it has been checked. */
+interface UpstreamProof {
+  readonly balance: Hex;
+  readonly nonce: Hex;
+  readonly codeHash: Hex;
+  readonly storageHash: Hex;
+  readonly accountProof: readonly Hex[];
+  readonly storageProof: readonly { readonly value: Hex; readonly proof: readonly Hex[] }[];
+}
+
+function quantity(value: Hex): Hex {
+  return `0x${BigInt(value).toString(16)}`;
+}
