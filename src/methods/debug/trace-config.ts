@@ -26,7 +26,8 @@ export function parseTraceConfig(value: unknown, where: string, { logs }: Method
 }
 
 function tracerOf(fields: Fields, where: string): TraceOptions['tracer'] {
-  const { tracer, tracerConfig, limit } = fields;
+  const { tracer, tracerConfig, limit, txIndex } = fields;
+  if (isPresent(txIndex)) throw new InvalidParamsError(`${where}: txIndex is not supported`);
   const config: Fields = isPresent(tracerConfig) ? parseObject(tracerConfig, `${where}: tracerConfig`) : {};
   switch (tracer) {
     case undefined:
