@@ -11,6 +11,8 @@ export interface NativeOptions {
   readonly poolQueue: number;
   /** The largest gas limit of a block that is executed. */
   readonly maxBlockGas: number;
+  /** Accounts and slots of the tries that are kept; none where it is left out. */
+  readonly trieKeys?: number;
   /** Takes blocks whose transactions root does not fit. Default: no. */
   readonly oddTransactionsRoots?: boolean;
   /** Blocks that may be pre-confirmed at once. Default: 5. */
@@ -88,6 +90,8 @@ export interface NativeSizes {
   readonly codeBytes: number;
   readonly pooledCalls: number;
   readonly historyBytes: number;
+  readonly trieBlocks: number;
+  readonly trieKeys: number;
 }
 
 /** Fees of a block and of the next one; quantities in wei. What a block has none of is absent. */
@@ -210,6 +214,16 @@ export declare class NativeChain {
   /** Reads a signed transaction; one that no pool of this chain would take is refused with `malformed`, in the words of geth. */
   readRawTransaction(bytes: Uint8Array): NativeRawTransaction;
   sizes(): NativeSizes;
+  /** The most keys that a trie may have to be kept. */
+  readonly maxTrieKeys: number;
+  /** Whether the trie of the state after a block is kept. */
+  hasTrie(hash: string): boolean;
+  /** The highest block at or below `number` whose trie is kept. */
+  nearestTrie(number: number): { readonly number: number; readonly hash: string } | null;
+  /** Keeps the trie of the block with this header; false if it is not that of its state, or is too large. */
+  keepTrie(header: Uint8Array, trie: NativeTrie): boolean;
+  /** Keeps the trie of the block with this header, made from its parent's; false if that is not kept. */
+  extendTrie(header: Uint8Array, diff: Uint8Array): boolean;
   /**
    * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,
    * logs bloom, blob gas used and hash of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
@@ -261,6 +275,27 @@ export declare class NativeCommitment {
 /** Tells a block that is executed that nobody waits for it any more. */
 export declare class NativeCancel {
   cancel(): void;
+}
+
+/** Every account and slot of a state, gathered to a trie; an account comes before its slots. */
+export declare class NativeTrie {
+  constructor();
+  addAccount(address: Uint8Array, value: Uint8Array): void;
+  addSlot(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void;
+}
+
+/** A simulation, from JSON. Read once, in the pool. */
+export declare class NativeSimulation {
+  constructor(text: string);
+  /**
+   * Runs it on a view, with state roots if the trie of its block is kept. Bytes are its JSON; a text is as of a view, with `e`
+   * for a code and the words of a refusal, and `T` where that trie is gone.
+   */
+  run(view: NativeView, milliseconds: number, hasTrie: boolean): Promise<string | Buffer>;
+  /** Tells a run that nobody waits for it any more. */
+  cancel(): void;
+  /** Lets go of the text. */
+  end(): void;
 }
 
 /** A call for the pool. Its texts are copied once, and read in the pool, once, however many rounds it takes. */
@@ -348,6 +383,8 @@ export interface Native {
   readonly NativeCommitment: typeof NativeCommitment;
   readonly NativePooledCall: typeof NativePooledCall;
   readonly NativeTrace: typeof NativeTrace;
+  readonly NativeSimulation: typeof NativeSimulation;
+  readonly NativeTrie: typeof NativeTrie;
   readonly NativeView: typeof NativeView;
   /** Reads the header of a block, given whole or by its header alone (RLP). */
   readHeader(block: Uint8Array): NativeHeader;

@@ -26,6 +26,7 @@ const GROUPS = [
   'Filters',
   'eth_getLogs',
   'eth_call',
+  'eth_simulateV1',
   'State',
   'Memory and store',
   'Development',

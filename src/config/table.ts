@@ -5,6 +5,7 @@ import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
 import { SENDING_OPTIONS } from './options/sending.ts';
+import { SIMULATE_OPTIONS } from './options/simulate.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
 import { bytes, count, endpoint, hostNames, oneOf, path, span, threads, undoWindow } from './parsers.ts';
@@ -243,6 +244,7 @@ export const OPTIONS = {
     default: '256',
     doc: 'Long calls that may wait for the pool. More get HTTP 503.',
   },
+  ...SIMULATE_OPTIONS,
   ...STATE_OPTIONS,
   ...FILTER_OPTIONS,
   hotStateEntries: {

@@ -112,6 +112,55 @@ export interface TraceOptions {
 export type QueryResult =
   | Exclude<CallResult, { readonly kind: 'success' }>
   | { readonly kind: 'answer'; readonly json: string | Buffer };
+/** A simulation, checked and normalised as a call is. */
+export interface SimulationRequest {
+  readonly blocks: readonly SimulatedBlock[];
+  readonly traceTransfers: boolean;
+  readonly validation: boolean;
+  readonly returnFullTransactions: boolean;
+  /** Seconds between blocks, for chains that have others than Ethereum's. */
+  readonly blockTime: number;
+  readonly limits: {
+    /** The highest block above the one it begins at. */
+    readonly blocks: number;
+    /** Of all calls together. */
+    readonly gas: number;
+    /** Of the answer. */
+    readonly bytes: number;
+  };
+}
+
+export interface SimulatedBlock {
+  readonly blockOverrides?: SimulatedBlockOverrides;
+  readonly stateOverrides?: Readonly<Record<Hex, SimulatedAccountOverride>>;
+  readonly calls?: readonly SimulatedCall[];
+}
+
+/** `gas` and `nonce` are filled in where they are absent. */
+export type SimulatedCall = Omit<CallRequest, 'gas' | 'stateOverrides' | 'blockOverrides'> & {
+  readonly gas?: Hex;
+  readonly nonce?: Hex;
+};
+
+export interface SimulatedAccountOverride extends AccountOverride {
+  readonly movePrecompileToAddress?: Hex;
+}
+
+export interface SimulatedBlockOverrides extends BlockOverrides {
+  readonly beaconRoot?: Hex;
+  readonly withdrawals?: readonly {
+    readonly index: Hex;
+    readonly validatorIndex: Hex;
+    readonly address: Hex;
+    readonly amount: Hex;
+  }[];
+}
+
+/** How a simulation ended; `json` is the array of its blocks. */
+export type SimulationResult =
+  | { readonly kind: 'done'; readonly json: Buffer }
+  | { readonly kind: 'refused'; readonly code: number; readonly message: string }
+  | Extract<CallResult, { readonly kind: 'native' | 'timeout' | 'cancelled' | 'overloaded' }>;
 
 /** A nonce or, with `slot`, a value of storage that is not known here. */
 export interface ForwardedRead {
@@ -151,6 +200,8 @@ export interface StateView {
     options: TraceOptions,
     context?: LoadContext,
   ): Awaitable<QueryResult>;
+  /** Blocks after this one that nobody built. */
+  simulate(request: SimulationRequest, context?: LoadContext): Promise<SimulationResult>;
 }
 
 /**

@@ -7,6 +7,8 @@ const HOT = [
   ['chain_query_hot_code_bytes', 'Contract code held in hot state.', 'codeBytes'],
   ['chain_query_pooled_calls', 'Long calls waiting or running.', 'pooledCalls'],
   ['chain_query_historical_state_bytes', 'State held of blocks below the window.', 'historyBytes'],
+  ['chain_query_trie_blocks', 'Blocks whose state trie is kept.', 'trieBlocks'],
+  ['chain_query_trie_keys', 'Accounts and slots of the state tries that are kept.', 'trieKeys'],
 ] as const;
 const PRECONFIRMED = [
   ['chain_query_preconfirmed_blocks', 'Blocks that are pre-confirmed.', 'blocks'],

@@ -28,6 +28,7 @@ import type {
   StateView,
 } from './interface.ts';
 import { joinMissing, supply } from './missing.ts';
+import { type StateScan, StateTries, type TrieSource } from './state-tries.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
 
 export interface ExecutorOptions extends ViewOptions {
@@ -37,18 +38,9 @@ export interface ExecutorOptions extends ViewOptions {
 
 export interface ExecutorModules {
   readonly load: StateLoader;
+  /** Where the complete state is, for roots of what is simulated; without it they are zero. */
+  readonly tries?: TrieSource;
 }
-
-/** Every account and slot of a state, one after another. */
-export type StateScan = AsyncIterable<
-  | { readonly kind: 'account'; readonly address: Uint8Array; readonly value: Uint8Array }
-  | {
-      readonly kind: 'slot';
-      readonly address: Uint8Array;
-      readonly slot: Uint8Array;
-      readonly value: Uint8Array;
-    }
->;
 
 /** What a header says, read from the RLP of a block or of its header. */
 export interface HeaderInfo extends BlockRef {
@@ -103,12 +95,14 @@ export class NativeExecutor implements Executor {
   readonly #load: StateLoader;
   readonly #loadForBlock: BlockLoader = (keys, asOf) => this.#load(keys, asOf, undefined);
   readonly #executions: Executions;
+  readonly #tries: StateTries;
 
   private constructor(chain: NativeChain, options: ExecutorOptions, modules: ExecutorModules) {
     this.#chain = chain;
     this.#executions = new Executions(chain);
     this.#options = options;
     this.#load = modules.load;
+    this.#tries = new StateTries(chain, modules.tries);
     this.chainId = BigInt(chain.chainId);
   }
 
@@ -132,13 +126,14 @@ export class NativeExecutor implements Executor {
 
   view(header: Uint8Array): StateView {
     const reopen = (): NativeView => native.NativeView.open(this.#chain, header);
-    return new NativeStateView(reopen(), this.#options, this.#load, { reopen });
+    return new NativeStateView(reopen(), this.#options, this.#load, this.#tries, { reopen });
   }
 
   preconfirmedView(version: number, standsOn: BlockRef): HeldStateView | undefined {
     const view = native.NativeView.openPreconfirmed(this.#chain, version);
     // It cannot be opened again: what it stands on has left the chain, or is too old for anybody to ask.
-    return view === null ? undefined : new NativeStateView(view, this.#options, this.#load, { standsOn });
+    if (view === null) return undefined;
+    return new NativeStateView(view, this.#options, this.#load, this.#tries, { standsOn });
   }
 
   /** Forks of the chain whose rules are not known here, in words. */
@@ -390,6 +385,8 @@ export class NativeExecutor implements Executor {
     readonly codeBytes: number;
     readonly pooledCalls: number;
     readonly historyBytes: number;
+    readonly trieBlocks: number;
+    readonly trieKeys: number;
   } {
     return this.#chain.sizes();
   }

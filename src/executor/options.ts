@@ -16,6 +16,8 @@ type CallSettings = Pick<
   | 'historicalStateBytes'
   | 'oddTransactionsRoots'
   | 'preconfirmedBlocks'
+  | 'simulateTimeLimitMs'
+  | 'trieKeys'
 >;
 
 /** Limits for executing blocks; calls are not expected, and get the least. */
@@ -31,6 +33,7 @@ export function blockOptions(options: ExecutorSettings): NativeOptions & Executo
     blockTimeLimitMs: options.blockTimeLimitMs,
     callInlineSteps: 1,
     callTimeLimitMs: 1,
+    simulateTimeLimitMs: 1,
   };
 }
 
@@ -43,6 +46,8 @@ export function servingOptions(options: ExecutorSettings & CallSettings): Native
     poolQueue: options.callPoolQueue,
     callInlineSteps: options.callInlineSteps,
     callTimeLimitMs: options.callTimeLimitMs,
+    simulateTimeLimitMs: options.simulateTimeLimitMs,
+    trieKeys: options.trieKeys,
     oddTransactionsRoots: options.oddTransactionsRoots,
     preconfirmedDepth: options.preconfirmedBlocks,
   };

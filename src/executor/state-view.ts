@@ -16,15 +16,20 @@ import type {
   LoadContext,
   Query,
   QueryResult,
+  SimulationRequest,
+  SimulationResult,
   StateLoader,
   TraceOptions,
 } from './interface.ts';
 import { supply } from './missing.ts';
+import { simulationResult } from './simulation-result.ts';
+import type { StateTries } from './state-tries.ts';
 
 export interface ViewOptions {
   /** Steps a call may take on the serving thread. */
   readonly callInlineSteps: number;
   readonly callTimeLimitMs: number;
+  readonly simulateTimeLimitMs: number;
 }
 
 /** Rounds of loading what is missing; each finds new keys, so a call that needs more is beyond reason. */
@@ -59,6 +64,7 @@ export class NativeStateView implements HeldStateView {
   readonly #standsOn: BlockRef;
   readonly #options: ViewOptions;
   readonly #load: StateLoader;
+  readonly #tries: StateTries;
   /** Opens the block anew once it has left hot state, where that can be done. */
   readonly #reopen: (() => NativeView) | undefined;
   #view: NativeView;
@@ -69,11 +75,13 @@ export class NativeStateView implements HeldStateView {
     view: NativeView,
     options: ViewOptions,
     load: StateLoader,
+    tries: StateTries,
     by: { readonly reopen: () => NativeView } | { readonly standsOn: BlockRef },
   ) {
     this.#view = view;
     this.#options = options;
     this.#load = load;
+    this.#tries = tries;
     this.ref = { number: view.number, hash: view.hash as Hex };
     this.#reopen = 'reopen' in by ? by.reopen : undefined;
     this.#standsOn = 'standsOn' in by ? by.standsOn : this.ref;
@@ -161,6 +169,33 @@ export class NativeStateView implements HeldStateView {
     if (answer !== BUDGET && isFinal(answer)) return callResult(answer);
     const forPool = (): Pooled => new native.NativePooledCall(from, to, gas, data, options, asked);
     return this.#completeCall({ view, answer }, inline, forPool, context);
+  }
+
+  /** Always in the pool: it is long by what it is. */
+  async simulate(request: SimulationRequest, context?: LoadContext): Promise<SimulationResult> {
+    this.#assertHeld();
+    const scope = new CallScope(this.#options.simulateTimeLimitMs, context);
+    const simulation = new native.NativeSimulation(JSON.stringify(request));
+    scope.onCancel = () => simulation.cancel();
+    const ask = async (view: NativeView): Promise<NativeAnswer> => {
+      // What is pre-confirmed has no trie.
+      const hasTrie = this.#reopen !== undefined && (await this.#tries.prepare(this.ref));
+      if (scope.ended !== undefined) return scope.ended;
+      const answer = await simulation.run(view, scope.millisecondsLeft, hasTrie);
+      return answer === 'T' ? simulation.run(view, scope.millisecondsLeft, false) : answer;
+    };
+    try {
+      const view = this.#view;
+      const answer = await ask(view);
+      if (isFinal(answer)) return simulationResult(answer);
+      return simulationResult(await this.#askAgain(ask, { view, answer }, scope.context));
+    } catch (error) {
+      if (scope.ended !== undefined) return simulationResult(scope.ended);
+      throw error;
+    } finally {
+      scope.close();
+      simulation.end();
+    }
   }
 
   /** Each round runs from the start. A few short ones are for this thread, all others for the pool. */

@@ -15,9 +15,11 @@ export type MethodErrorType =
   | { readonly code: 'CALL_FAILED'; readonly reason: string }
   | {
       readonly code: 'TIME_LIMIT';
-      readonly what: 'call' | 'query' | 'request';
+      readonly what: 'call' | 'query' | 'request' | 'simulation';
       readonly milliseconds: number;
     }
+  /** What cannot be simulated; the executor words it, and gives it a code of execution-apis. */
+  | { readonly code: 'SIMULATION_REFUSED'; readonly rpcCode: number; readonly reason: string }
   /** The call enters a native contract, and nobody runs it for us. */
   | { readonly code: 'NATIVE_CONTRACT'; readonly address: Hex; readonly isPending: boolean }
   /** The rules of the block are not known here, and nobody answers for us. */

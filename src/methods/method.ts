@@ -48,6 +48,18 @@ export interface SyncLimits {
   readonly maxTimeoutMs: number;
 }
 
+/** What one eth_simulateV1 may cost. */
+export interface SimulationLimits {
+  /** Those that fill gaps included. */
+  readonly maxBlocks: number;
+  readonly maxCalls: number;
+  /** Of all calls together. */
+  readonly gas: number;
+  readonly maxResponseBytes: number;
+  /** The limit the executor applies; here for the words of its error. */
+  readonly timeLimitMs: number;
+}
+
 /** What all methods of one listener share. */
 export interface MethodSettings {
   readonly chainId: bigint;
@@ -66,6 +78,7 @@ export interface MethodSettings {
   /** `--pool-nonce`: the `pending` nonce of an account counts what waits in pools. */
   readonly poolNonce: boolean;
   readonly services: NodeServices;
+  readonly simulation: SimulationLimits;
   /** State that one request may have loaded. */
   readonly loads: LoadLimits;
 }

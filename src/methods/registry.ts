@@ -9,6 +9,7 @@ import { ethGetHeaderByHash, ethGetHeaderByNumber } from './blocks/eth_getHeader
 import { ethCall } from './calls/eth_call.ts';
 import { ethCreateAccessList } from './calls/eth_createAccessList.ts';
 import { ethEstimateGas } from './calls/eth_estimateGas.ts';
+import { ethSimulateV1 } from './calls/eth_simulateV1.ts';
 import {
   debugGetRawBlock,
   debugGetRawHeader,
@@ -64,6 +65,7 @@ const METHODS: readonly Method[] = [
   debugTraceTransaction,
   debugTraceBlockByNumber,
   debugTraceBlockByHash,
+  ethSimulateV1,
   ethGetBlockReceipts,
   ethGetStorageAt,
   ethGetTransactionCount,

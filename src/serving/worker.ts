@@ -86,6 +86,10 @@ async function serve({
   const calls = new RemoteCalls(options.stateTimeoutMs, say);
   const passes = new RemotePasses(options.stateTimeoutMs, say);
   const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
+  const executor = NativeExecutor.attach(executorId, servingOptions(options), {
+    load: state.load,
+    tries: store,
+  });
   const json = new BlockJson({
     header: (header, hash) => executor.headerJson(header, hash),
     block: (pieces, hash) => executor.blockJson(pieces, hash),
@@ -288,6 +292,13 @@ function methodSettings(
     loads: {
       values: isPublic ? options.publicStateReads : options.dedicatedStateReads,
       bytes: options.requestStateBytes,
+    },
+    simulation: {
+      maxBlocks: options.simulateBlocks,
+      maxCalls: options.simulateCalls,
+      gas: options.simulateGas,
+      maxResponseBytes: options.maxResponseBytes,
+      timeLimitMs: options.simulateTimeLimitMs,
     },
     logs: {
       maxBlockRange: isPublic ? options.publicLogsRange : options.dedicatedLogsRange,

@@ -121,6 +121,8 @@ export interface StoreReader {
     number: number,
     of?: BlockRef,
   ): Awaitable<readonly (Uint8Array | undefined)[]>;
+  /** Whether the first block came with the whole state, so that nothing is unknown; false if empty. */
+  isComplete(): Awaitable<boolean>;
   /**
    * Every account and slot that is known to exist at block `number`, by address, an account before its slots; for
    * commitments and verification. Throws as `loadState` does.

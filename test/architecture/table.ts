@@ -281,7 +281,9 @@ export const MODULES: Readonly<Record<string, readonly string[]>> = {
   ahead: ['base', 'rules', 'model', 'state', 'evm'],
   queries: ['base', 'rules', 'model', 'state', 'evm'],
   json: ['base', 'rules', 'model'],
-  chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead'],
+  trie: ['base', 'model'],
+  simulate: ['base', 'rules', 'model', 'state', 'evm', 'json', 'trie'],
+  chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead', 'trie'],
 };
 
 /** The longest file that needs no second thought about its shape. */

@@ -40,6 +40,7 @@ export const coveredMethods = [
   'eth_config',
   'eth_capabilities',
   'eth_getProof',
+  'eth_simulateV1',
 ] as const;
 
 /** One request of an official `.io` file with the response that its authors expect. */

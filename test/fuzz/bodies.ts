@@ -5,6 +5,7 @@ import fc from 'fast-check';
 const METHODS = [
   'eth_getLogs',
   'eth_call',
+  'eth_simulateV1',
   'eth_getBlockReceipts',
   'eth_getStorageAt',
   'eth_getTransactionCount',
@@ -129,6 +130,31 @@ const block = record({
   withdrawals: fc.constant([]),
 });
 
+const simulation = record({
+  blockStateCalls: fc.array(
+    record({
+      blockOverrides: block,
+      stateOverrides: fc.dictionary(address, account, { maxKeys: 2 }),
+      calls: fc.array(transaction, { maxLength: 2 }),
+    }),
+    { maxLength: 3 },
+  ),
+  validation: fc.boolean(),
+  traceTransfers: fc.boolean(),
+  returnFullTransactions: fc.boolean(),
+});
+/** Simulations that get as far as the EVM, with a gap between their blocks. */
+const simulated = fc
+  .tuple(hexOf(40, 40), fc.uint8Array({ maxLength: 60 }), fc.boolean(), fc.nat(9))
+  .map(([to, bytes, traceTransfers, gap]) => {
+    const code = `0x${Buffer.from(bytes).toString('hex')}`;
+    const calls = [{ from: to, to, value: '0x1' }, { to }, { input: code }];
+    const first = { stateOverrides: { [to]: { code, balance: '0xffffffff' } }, calls };
+    const number = `0x${(0x38 + gap).toString(16)}`;
+    const blockStateCalls = [first, { blockOverrides: { number }, calls }];
+    return [{ blockStateCalls, traceTransfers, returnFullTransactions: true }, 'latest'];
+  });
+
 const shortened = (params: fc.Arbitrary<unknown>[]): fc.Arbitrary<unknown[]> =>
   fc.tuple(fc.tuple(...params), fc.nat(9)).map(([all, cut]) => (cut < all.length ? all.slice(0, cut) : all));
 
@@ -138,6 +164,7 @@ const paramsOf: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     runnable,
     shortened([transaction, selector, fc.dictionary(address, account, { maxKeys: 2 }), block]),
   ),
+  eth_simulateV1: fc.oneof(simulated, shortened([simulation, selector])),
   eth_getBlockReceipts: shortened([selector]),
   eth_getStorageAt: shortened([address, fc.oneof(quantity, hash), selector]),
   eth_getTransactionCount: shortened([address, selector]),

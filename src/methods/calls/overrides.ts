@@ -1,7 +1,19 @@
-import type { AccountOverride, BlockOverrides } from '../../executor/interface.ts';
+import type {
+  AccountOverride,
+  BlockOverrides,
+  SimulatedAccountOverride,
+  SimulatedBlockOverrides,
+} from '../../executor/interface.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Hex } from '../../primitives/hex.ts';
-import { parseAddress, parseBytes, parseHash, parseObject, parseQuantity } from '../../primitives/parse.ts';
+import {
+  parseAddress,
+  parseArray,
+  parseBytes,
+  parseHash,
+  parseObject,
+  parseQuantity,
+} from '../../primitives/parse.ts';
 
 type Reader = (value: unknown, where: string) => unknown;
 
@@ -34,14 +46,38 @@ const BLOCK_FIELDS = readersOf<BlockOverrides>({
   blobBaseFee: uint256,
 });
 
+/** Only a simulation moves precompiles, and has blocks of its own. */
+const SIMULATED_ACCOUNT_FIELDS: Readers = new Map([...ACCOUNT_FIELDS, ['movePrecompileToAddress', parseAddress]]);
+const SIMULATED_BLOCK_FIELDS: Readers = new Map([
+  ...BLOCK_FIELDS,
+  ['beaconRoot', parseHash],
+  ['withdrawals', parseWithdrawals],
+]);
+
 /** Reads state overrides; a field that is not implemented is an error, never ignored. */
 export function parseStateOverrides(value: unknown, where: string): Readonly<Record<Hex, AccountOverride>> {
+  return parseAccounts(value, ACCOUNT_FIELDS, where);
+}
+
+/** The same of a simulated block. */
+export function parseSimulatedStateOverrides(
+  value: unknown,
+  where: string,
+): Readonly<Record<Hex, SimulatedAccountOverride>> {
+  return parseAccounts(value, SIMULATED_ACCOUNT_FIELDS, where);
+}
+
+function parseAccounts(
+  value: unknown,
+  readers: Readers,
+  where: string,
+): Readonly<Record<Hex, SimulatedAccountOverride>> {
   const given = parseObject(value, where);
-  const accounts: Record<Hex, AccountOverride> = {};
+  const accounts: Record<Hex, SimulatedAccountOverride> = {};
   for (const key in given) {
     const address = parseAddress(key, where);
     const place = `${where}: ${address}`;
-    const account = parseFields<AccountOverride>(given[key], ACCOUNT_FIELDS, place, 'state override');
+    const account = parseFields<SimulatedAccountOverride>(given[key], readers, place, 'state override');
     if (account.state !== undefined && account.stateDiff !== undefined) {
       throw new InvalidParamsError(`${where}: account ${address} has both 'state' and 'stateDiff'`);
     }
@@ -53,6 +89,24 @@ export function parseStateOverrides(value: unknown, where: string): Readonly<Rec
 /** Reads block overrides; a field that is not implemented is an error, never ignored. */
 export function parseBlockOverrides(value: unknown, where: string): BlockOverrides {
   return parseFields<BlockOverrides>(value, BLOCK_FIELDS, where, 'block override');
+}
+
+/** The same of a simulated block. */
+export function parseSimulatedBlockOverrides(value: unknown, where: string): SimulatedBlockOverrides {
+  return parseFields<SimulatedBlockOverrides>(value, SIMULATED_BLOCK_FIELDS, where, 'block override');
+}
+
+function parseWithdrawals(value: unknown, where: string): SimulatedBlockOverrides['withdrawals'] {
+  return parseArray(value, where).map((item, i) => {
+    const at = `${where}[${i}]`;
+    const { index, validatorIndex, address, amount } = parseObject(item, at);
+    return {
+      index: parseQuantity(index, 64, `${at}: index`),
+      validatorIndex: parseQuantity(validatorIndex, 64, `${at}: validatorIndex`),
+      address: parseAddress(address, `${at}: address`),
+      amount: parseQuantity(amount, 64, `${at}: amount`),
+    };
+  });
 }
 
 function parseFields<T>(value: unknown, readers: Readers, where: string, kind: string): T {

@@ -132,6 +132,8 @@ function describe(type: ErrorType): RpcError {
       };
     case 'CALL_FAILED':
       return { code: -32000, message: type.reason };
+    case 'SIMULATION_REFUSED':
+      return { code: type.rpcCode, message: type.reason };
     case 'TIME_LIMIT':
       return {
         code: -32000,

@@ -249,6 +249,10 @@ class MemoryStore implements Store {
     });
   }
 
+  isComplete(): boolean {
+    return this.marks() !== undefined && !this.#partial;
+  }
+
   async *scanState(number: number): AsyncGenerator<StateEntry, void, undefined> {
     this.#checkState(number);
     const keys = new Map<string, StateKey>([...this.#pins].map(([name, { key }]) => [name, key]));

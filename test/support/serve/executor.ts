@@ -27,6 +27,7 @@ export const roomyOptions = {
   blockTimeLimitMs: 30_000,
   callInlineSteps: 20_000,
   callTimeLimitMs: 5_000,
+  simulateTimeLimitMs: 5_000,
 };
 
 /** The genesis file's text and its `config` object. */

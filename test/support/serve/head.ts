@@ -8,6 +8,7 @@ import type {
   LoadContext,
   Query,
   QueryResult,
+  SimulationResult,
   StateView,
 } from '../../../src/executor/interface.ts';
 import type { FeedEvent } from '../../../src/feed/interface.ts';
@@ -212,7 +213,7 @@ const fakeHash = (name: string): Hex => `0x${Buffer.from(name).toString('hex').p
 
 export type FakeCall = (request: CallRequest, context?: LoadContext, query?: Query) => Awaitable<CallResult>;
 
-/** The nonce is the block number, and every slot holds its own key. */
+/** The nonce is the block number, every slot holds its own key, and a simulation that does not end otherwise gives back what was asked. */
 function fakeView(ref: BlockRef, call: FakeCall): StateView {
   return {
     ref,
@@ -230,6 +231,19 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
       kind: 'answer',
       json: JSON.stringify({ on: ref.number, bytes: block.length, transaction, options }),
     }),
+    simulate: async (request) => {
+      const ended = await call({ gas: '0x0' });
+      switch (ended.kind) {
+        case 'success':
+        case 'revert':
+          return { kind: 'done', json: Buffer.from(JSON.stringify([request])) };
+        case 'halt':
+        case 'invalid':
+          return { kind: 'refused', code: -38_014, message: ended.message };
+        default:
+          return ended;
+      }
+    },
   };
 }
 
@@ -290,6 +304,11 @@ export class FakeHeldView implements HeldStateView {
   query(): QueryResult {
     this.#assertHeld();
     return { kind: 'answer', json: '"0x"' };
+  }
+
+  async simulate(): Promise<SimulationResult> {
+    this.#assertHeld();
+    return { kind: 'done', json: Buffer.from('[]') };
   }
 
   #assertHeld(): void {

@@ -61,6 +61,13 @@ export const testSettings: MethodSettings = {
     maxResponseBytes: 10 << 20,
     timeLimitMs: 10_000,
   },
+  simulation: {
+    maxBlocks: 256,
+    maxCalls: 1_000,
+    gas: 50_000_000,
+    maxResponseBytes: 10 << 20,
+    timeLimitMs: 5_000,
+  },
   loads: { values: 2_000, bytes: 16 << 20 },
   maxFeeHistoryBlocks: 1_024,
   sync: { timeoutMs: 2_000, maxTimeoutMs: 10_000 },

@@ -25,6 +25,8 @@ pub struct NativeOptions {
     pub pool_threads: u32,
     pub pool_queue: u32,
     pub max_block_gas: f64,
+    /// Accounts and slots of the tries that are kept; none where it is not there.
+    pub trie_keys: Option<u32>,
     pub odd_transactions_roots: Option<bool>,
     pub preconfirmed_depth: Option<u32>,
 }
@@ -37,6 +39,8 @@ pub struct NativeSizes {
     pub code_bytes: u32,
     pub pooled_calls: u32,
     pub history_bytes: f64,
+    pub trie_blocks: u32,
+    pub trie_keys: u32,
 }
 
 /// A chain in memory, shared by the threads that attach to it.
@@ -64,6 +68,7 @@ impl NativeChain {
             pool_threads: options.pool_threads as usize,
             pool_queue: options.pool_queue as usize,
             max_block_gas: options.max_block_gas as u64,
+            trie_keys: options.trie_keys.unwrap_or_default() as usize,
         };
         let inner = Arc::new(Chain::new(spec, options).map_err(error)?);
         if let Some(depth) = depth {
@@ -157,6 +162,7 @@ impl NativeChain {
     #[napi(catch_unwind)]
     pub fn sizes(&self) -> NativeSizes {
         let (accounts, slots, code_bytes, pooled_calls) = self.inner.sizes();
+        let (trie_blocks, trie_keys) = self.inner.tries().sizes();
         let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         NativeSizes {
             accounts: narrow(accounts),
@@ -164,6 +170,8 @@ impl NativeChain {
             code_bytes: narrow(code_bytes),
             pooled_calls: narrow(pooled_calls),
             history_bytes: self.inner.history_bytes() as f64,
+            trie_blocks: narrow(trie_blocks),
+            trie_keys: narrow(trie_keys),
         }
     }
 }

@@ -13,6 +13,8 @@ pub mod pooled;
 pub mod preconfirmed;
 pub mod provide;
 pub mod queries;
+pub mod simulation;
 pub mod streams;
+pub mod tries;
 pub mod upstream;
 pub mod view;

@@ -19,6 +19,7 @@ use crate::state::core::StateCore;
 use crate::state::hot::HotLimits;
 use crate::state::loaded::Task;
 use crate::state::view::View;
+use crate::trie::kept::KeptTries;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,6 +34,8 @@ pub struct ChainOptions {
     pub pool_queue: usize,
     /// The largest gas limit of a block that is executed.
     pub max_block_gas: u64,
+    /// Accounts and slots of all tries that are kept.
+    pub trie_keys: usize,
 }
 
 /// Blocks and flashblocks that may wait for their thread. There is one follower and one stream, each with one at a time.
@@ -47,6 +50,7 @@ pub struct Chain {
     pool: Pool,
     executions: Pool,
     commitment: Mutex<Option<Commitment>>,
+    tries: KeptTries,
 }
 
 impl Chain {
@@ -59,6 +63,7 @@ impl Chain {
             pool: Pool::start("evm", options.pool_threads, options.pool_queue)?,
             executions: Pool::start("blocks", 1, EXECUTIONS)?,
             commitment: Mutex::new(None),
+            tries: KeptTries::new(options.trie_keys),
         })
     }
 
@@ -68,6 +73,11 @@ impl Chain {
 
     pub const fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Tries of complete states, for roots of what is simulated.
+    pub const fn tries(&self) -> &KeptTries {
+        &self.tries
     }
 
     /// The thread that blocks and flashblocks are executed on. Calls have another one, and cannot fill this.

@@ -47,6 +47,7 @@ fn chain() -> Arc<Chain> {
         pool_threads: 1,
         pool_queue: 1,
         max_block_gas: u64::MAX,
+        trie_keys: 100_000,
     };
     Arc::new(Chain::new(ChainSpec::parse(r#"{ "chainId": 1 }"#).unwrap(), options).unwrap())
 }

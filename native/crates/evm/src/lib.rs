@@ -16,7 +16,9 @@ mod json;
 mod model;
 mod queries;
 mod rules;
+mod simulate;
 mod state;
+mod trie;
 
 pub use ahead::{
     Difference, Extension, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation,
@@ -48,5 +50,8 @@ pub use model::outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use model::proof::check_proof;
 pub use queries::{Query, TraceOptions, query, trace_block};
 pub use rules::spec::{ChainSpec, Stack};
+pub use simulate::{Simulation, SimulationRequest, simulate};
 pub use state::hot::HotLimits;
 pub use state::view::{Read, View};
+pub use trie::kept::KeptTries;
+pub use trie::state::StateTrie;

@@ -140,6 +140,11 @@ export class LmdbReader implements StoreReader {
     return readState(tables, keys, number, readPartial(tables));
   }
 
+  isComplete(): boolean {
+    const tables = this.#snapshot();
+    return readMarks(tables) !== undefined && !readPartial(tables);
+  }
+
   async *scanState(number: number): AsyncGenerator<StateEntry, void, undefined> {
     const tables = this.#snapshot();
     checkState(tables, number);

@@ -14,6 +14,8 @@ pub(crate) struct MeteredPrecompiles {
     active: PrecompilesMap,
     /// Precompiles that an override took away; their addresses stay warm.
     hidden: Vec<Address>,
+    /// Where an override moved some to: addresses that are as cold as any other.
+    moved: Vec<Address>,
 }
 
 impl MeteredPrecompiles {
@@ -26,7 +28,30 @@ impl MeteredPrecompiles {
                 None
             });
         }
-        Self { active, hidden: gone }
+        Self { active, hidden: gone, moved: Vec::new() }
+    }
+
+    /// Whether there is one at an address.
+    pub(crate) fn has(&self, address: &Address) -> bool {
+        self.active.get(address).is_some()
+    }
+
+    /// Takes a precompile away, and has it at another address if there is one; false where none is.
+    pub(crate) fn displace(&mut self, address: &Address, to: Option<&Address>) -> bool {
+        let mut taken = None;
+        self.active.apply_precompile(address, |precompile| {
+            taken = precompile;
+            None
+        });
+        let Some(precompile) = taken else {
+            return false;
+        };
+        self.hidden.push(*address);
+        if let Some(to) = to {
+            self.moved.push(*to);
+            self.active.apply_precompile(to, |_| Some(precompile));
+        }
+        true
     }
 }
 
@@ -73,6 +98,7 @@ where
 
     fn warm_addresses(&self) -> Box<impl Iterator<Item = Address>> {
         let active = PrecompileProvider::<C>::warm_addresses(&self.active);
+        let active = active.filter(|address| !self.moved.contains(address));
         Box::new(active.chain(self.hidden.iter().copied()).collect::<Vec<_>>().into_iter())
     }
 

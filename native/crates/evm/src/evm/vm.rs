@@ -350,7 +350,8 @@ fn op_halt_text(reason: &op_revm::OpHaltReason) -> String {
     }
 }
 
-fn halt_text(reason: &HaltReason) -> String {
+/// What went wrong, in geth's words.
+pub(crate) fn halt_text(reason: &HaltReason) -> String {
     match reason {
         HaltReason::OutOfGas(OutOfGasError::InvalidOperand) => "gas uint64 overflow".into(),
         HaltReason::OutOfGas(_) => OUT_OF_GAS.into(),

@@ -12,4 +12,5 @@ mod streams;
 pub use block::{block_from_json, header_hash_from_json, transactions_from_json};
 pub use raw::{raw_block, raw_receipts, raw_transaction};
 pub use receipts::outcome_from_json;
+pub(crate) use streams::listed_block;
 pub use streams::{TransactionContext, block_json, header_json, transactions_json};

@@ -62,15 +62,23 @@ pub(super) fn join<T: StackTransaction>(pieces: &[&[u8]]) -> Result<Block<T>, Er
 
 fn block_shell<T: StackTransaction>(pieces: &[&[u8]], hash: Option<B256>) -> Result<String, Error> {
     let block = join::<T>(pieces)?;
-    let size = U64::from(block.length());
+    let size = block.length();
     let Block { header, body: BlockBody { ommers, withdrawals, .. } } = block;
-    let listed = ListedBlock {
-        header: ListedHeader { hash: hash.unwrap_or_else(|| header.hash_slow()), header },
-        size,
-        uncles: ommers.iter().map(Header::hash_slow).collect(),
-        withdrawals,
-    };
-    serde_json::to_string(&listed).map_err(|why| malformed("block", why))
+    let hash = hash.unwrap_or_else(|| header.hash_slow());
+    let uncles = ommers.iter().map(Header::hash_slow).collect();
+    listed_block(header, hash, size, uncles, withdrawals).map_err(|why| malformed("block", why))
+}
+
+/// A block without its transactions, of its parts.
+pub(crate) fn listed_block(
+    header: Header,
+    hash: B256,
+    size: usize,
+    uncles: Vec<B256>,
+    withdrawals: Option<Withdrawals>,
+) -> serde_json::Result<String> {
+    let header = ListedHeader { hash, header };
+    serde_json::to_string(&ListedBlock { header, size: U64::from(size), uncles, withdrawals })
 }
 
 /// What is known of transactions besides their bytes.

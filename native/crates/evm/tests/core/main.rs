@@ -12,6 +12,7 @@ mod op_sepolia;
 mod preconfirmed;
 mod proof;
 mod queries;
+mod simulate;
 mod spec;
 mod working;
 

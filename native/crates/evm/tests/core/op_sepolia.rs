@@ -32,6 +32,7 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
         pool_threads: 1,
         pool_queue: 1,
         max_block_gas: u64::MAX,
+        trie_keys: 100_000,
     };
     let chain = Arc::new(Chain::new(fixture.spec(), options).unwrap());
     chain.open(&alloy_rlp::encode(&fixture.parent_header)).unwrap();

@@ -48,6 +48,7 @@ pub fn options() -> ChainOptions {
         pool_threads: 1,
         pool_queue: 4,
         max_block_gas: u64::MAX,
+        trie_keys: 100_000,
     }
 }
 

@@ -1,0 +1,14 @@
+//! Blocks that nobody built: calls run one after another on the state after a block, as if they were the transactions of those after it.
+
+mod block;
+mod chain;
+mod message;
+mod overrides;
+mod render;
+mod request;
+mod revert;
+mod run;
+mod transfers;
+
+pub use request::SimulationRequest;
+pub use run::{Simulation, simulate};

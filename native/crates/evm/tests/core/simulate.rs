@@ -1,0 +1,121 @@
+//! Simulations that the vectors of execution-apis do not have: other stacks, partial state, limits.
+
+use crate::support::{CONTRACT, Fork, Small, chain_with_code};
+use alloy_primitives::{B256, hex};
+use chain_query_evm::{CancelFlag, Simulation, SimulationRequest, StateTrie, simulate};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Returns 32 KiB of zeros.
+const LONG: [u8; 5] = hex!("6180005ff3");
+/// Jumps back and forth without an end.
+const ENDLESS: [u8; 4] = hex!("5b5f5600");
+/// Logs nothing, with no topic.
+const LOGS: [u8; 4] = hex!("5f5fa000");
+
+fn asked(blocks: &Value, bytes: usize) -> Value {
+    json!({ "blocks": blocks, "limits": { "blocks": 256, "gas": 50_000_000, "bytes": bytes }, "blockTime": 2 })
+}
+
+/// Simulates until nothing is missing: what no test put into the state does not exist.
+fn ends(small: &Small, request: &Value, with_roots: bool, cancel: &CancelFlag) -> Simulation {
+    let (view, request) = (small.view(), SimulationRequest::parse(&request.to_string()).unwrap());
+    let deadline = Instant::now() + Duration::from_millis(500);
+    for _ in 0..64 {
+        match simulate(&view, &request, with_roots.then(|| small.chain.tries()), deadline, cancel) {
+            Simulation::Missing(missing) => {
+                let values: Vec<&[u8]> = missing.keys.iter().map(|_| &[][..]).collect();
+                view.provide(&missing, &values).unwrap();
+            }
+            ended => return ended,
+        }
+    }
+    panic!("still missing keys after 64 rounds");
+}
+
+fn blocks(small: &Small, request: &Value, with_roots: bool) -> Vec<Value> {
+    match ends(small, request, with_roots, &Arc::default()) {
+        Simulation::Done(json) => serde_json::from_slice(&json).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn keep_trie(small: &Small) -> bool {
+    let mut trie = StateTrie::default();
+    for (address, account) in &small.outcome.diff.accounts {
+        trie.load_account(*address, &alloy_rlp::encode(account.unwrap())).unwrap();
+    }
+    small.chain.tries().keep(&small.outcome.header, trie)
+}
+
+const ZERO: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
+
+#[test]
+fn blocks_of_the_op_stack_follow_each_other_at_their_own_pace() {
+    let small = chain_with_code(Fork::Isthmus, &LOGS);
+    let call = json!({ "to": CONTRACT, "from": CONTRACT });
+    let request = asked(&json!([{ "calls": [call] }, { "blockOverrides": { "number": "0x3" }, "calls": [call] }]), 1 << 20);
+    let found = blocks(&small, &request, false);
+    let times: Vec<&Value> = found.iter().map(|block| &block["timestamp"]).collect();
+    assert_eq!(times, ["0x66", "0x68", "0x6a"]);
+    assert_eq!(found[0]["parentHash"], small.outcome.hash.to_string());
+    for pair in found.windows(2) {
+        assert_eq!(pair[1]["parentHash"], pair[0]["hash"]);
+    }
+    for block in &found {
+        assert_eq!(block["stateRoot"], ZERO, "not all of the state is known");
+        assert_eq!(block["withdrawalsRoot"], ZERO, "it is of the state, too");
+    }
+    let log = &found[2]["calls"][0]["logs"][0];
+    assert_eq!(log["blockHash"], found[2]["hash"]);
+    assert_eq!(found[1]["transactions"], json!([]));
+}
+
+#[test]
+fn roots_are_of_the_whole_state_or_zero() {
+    let small = chain_with_code(Fork::Prague, &LOGS);
+    let request = asked(&json!([{ "calls": [{ "to": CONTRACT, "from": CONTRACT }] }]), 1 << 20);
+    assert_eq!(ends(&small, &request, true, &Arc::default()), Simulation::NeedsTrie);
+    assert!(keep_trie(&small), "its root is that of the block");
+    assert_eq!(small.chain.tries().nearest(9), Some((0, small.outcome.hash)));
+    let found = blocks(&small, &request, true);
+    assert_ne!(found[0]["stateRoot"], ZERO);
+    assert_ne!(found[0]["stateRoot"], small.outcome.header.state_root.to_string());
+    let wrong = StateTrie::default();
+    assert!(!small.chain.tries().keep(&small.outcome.header, wrong), "of another state");
+    assert!(small.chain.tries().has(small.outcome.hash) && !small.chain.tries().has(B256::ZERO));
+}
+
+#[test]
+fn time_bytes_and_wishes_end_it() {
+    let many = |code: &[u8], bytes: usize| {
+        let small = chain_with_code(Fork::Prague, code);
+        let call = json!({ "to": CONTRACT });
+        let block = json!({ "calls": vec![call; 100] });
+        (small, asked(&json!([block, block]), bytes))
+    };
+    let (small, request) = many(&LONG, 100_000);
+    let too_large = Simulation::Refused { code: -32003, message: "response too large, at most 100000 bytes".into() };
+    assert_eq!(ends(&small, &request, false, &Arc::default()), too_large);
+    let (small, mut request) = many(&ENDLESS, 1 << 20);
+    request["limits"]["gas"] = json!(1_000_000_000_000_u64);
+    assert_eq!(ends(&small, &request, false, &Arc::default()), Simulation::Timeout);
+    assert_eq!(ends(&small, &request, false, &Arc::new(AtomicBool::new(true))), Simulation::Cancelled);
+}
+
+#[test]
+fn what_no_header_can_say_is_refused() {
+    let small = chain_with_code(Fork::Prague, &LOGS);
+    let refused = |block: Value| match ends(&small, &asked(&json!([block]), 1 << 20), false, &Arc::default()) {
+        Simulation::Refused { code, .. } => code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused(json!({ "blockOverrides": { "baseFeePerGas": "0x10000000000000000" } })), -32602);
+    assert_eq!(refused(json!({ "blockOverrides": { "number": "0xffffffffffffffffffff" } })), -38026);
+    assert_eq!(refused(json!({ "blockOverrides": { "number": "0x0" } })), -38020);
+    assert_eq!(refused(json!({ "blockOverrides": { "time": "0x64" } })), -38021);
+    assert_eq!(refused(json!({ "calls": [{ "to": CONTRACT, "gas": "0xffffffffffffffff" }] })), -38015);
+    assert_eq!(refused(json!({ "calls": [{ "to": CONTRACT, "gas": "0x1" }] })), -38013);
+}

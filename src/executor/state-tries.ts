@@ -1,0 +1,103 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type NativeChain, native } from '@chain-query/native';
+import type { BlockRef } from '../chain/outcome.ts';
+import { StateUnavailableError } from '../primitives/errors.ts';
+import type { Awaitable, Hex } from '../primitives/hex.ts';
+
+/** Every account and slot of a state, one after another. */
+export type StateScan = AsyncIterable<
+  | { readonly kind: 'account'; readonly address: Uint8Array; readonly value: Uint8Array }
+  | {
+      readonly kind: 'slot';
+      readonly address: Uint8Array;
+      readonly slot: Uint8Array;
+      readonly value: Uint8Array;
+    }
+>;
+
+/** What tries are made from: a store. */
+export interface TrieSource {
+  /** Whether it holds all of the state. */
+  isComplete(): Awaitable<boolean>;
+  canonicalHash(number: number): Awaitable<Hex | undefined>;
+  header(ref: BlockRef): Awaitable<Uint8Array | undefined>;
+  /** Encoded diff of a block; undefined where it is not kept any more. */
+  diffBytes(number: number): Awaitable<Uint8Array | undefined>;
+  scanState(number: number): StateScan;
+}
+
+/** Blocks that a trie is taken forward by their diffs; from further away it is built anew. */
+const MAX_STEPS = 256;
+/** Entries that are taken in within one turn of the event loop. */
+const ENTRIES_AT_ONCE = 512;
+
+/** Has the tries of complete states made when they are first needed. The native core keeps them, for all threads. */
+export class StateTries {
+  readonly #chain: NativeChain;
+  readonly #source: TrieSource | undefined;
+  /** One at a time: the next one may need what this one makes. */
+  #building: Promise<unknown> = Promise.resolve();
+  /** The state has more keys than may be kept: states hardly ever shrink. */
+  #isTooLarge = false;
+
+  constructor(chain: NativeChain, source: TrieSource | undefined) {
+    this.#chain = chain;
+    this.#source = source;
+  }
+
+  /** Whether the trie of the state after a block is there, or can be made now. */
+  async prepare(ref: BlockRef): Promise<boolean> {
+    const source = this.#source;
+    if (source === undefined || this.#isTooLarge || this.#chain.maxTrieKeys === 0) return false;
+    if (this.#chain.hasTrie(ref.hash)) return true;
+    if (!(await source.isComplete())) return false;
+    const build = (): Promise<boolean> => this.#build(ref, source);
+    const building = this.#building.then(build, build);
+    this.#building = building;
+    return building;
+  }
+
+  async #build(ref: BlockRef, source: TrieSource): Promise<boolean> {
+    if (this.#chain.hasTrie(ref.hash)) return true;
+    if (this.#isTooLarge) return false;
+    try {
+      return (await this.#extend(ref, source)) || (await this.#scan(ref, source));
+    } catch (error) {
+      // The block may be taken off, or pruned, while it is read.
+      throw new StateUnavailableError(`the state cannot be read as a whole: ${String(error)}`);
+    }
+  }
+
+  /** From the trie of a block before it, by the diffs of those between them. */
+  async #extend(ref: BlockRef, source: TrieSource): Promise<boolean> {
+    const nearest = this.#chain.nearestTrie(ref.number);
+    if (nearest === null || ref.number - nearest.number > MAX_STEPS) return false;
+    for (let number = nearest.number + 1; number <= ref.number; number++) {
+      const hash = number === ref.number ? ref.hash : await source.canonicalHash(number);
+      const header = hash && (await source.header({ number, hash }));
+      const diff = await source.diffBytes(number);
+      if (header === undefined || diff === undefined) return false;
+      if (!this.#chain.extendTrie(header, diff)) return false;
+      await nextTurn();
+    }
+    return this.#chain.hasTrie(ref.hash);
+  }
+
+  /** From all of the state. */
+  async #scan(ref: BlockRef, source: TrieSource): Promise<boolean> {
+    const header = await source.header(ref);
+    if (header === undefined) return false;
+    const trie = new native.NativeTrie();
+    let entries = 0;
+    for await (const entry of source.scanState(ref.number)) {
+      if (entry.kind === 'account') trie.addAccount(entry.address, entry.value);
+      else trie.addSlot(entry.address, entry.slot, entry.value);
+      if (++entries > this.#chain.maxTrieKeys) {
+        this.#isTooLarge = true;
+        return false;
+      }
+      if (entries % ENTRIES_AT_ONCE === 0) await nextTurn();
+    }
+    return this.#chain.keepTrie(header, trie);
+  }
+}

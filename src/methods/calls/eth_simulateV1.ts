@@ -1,0 +1,113 @@
+import type { SimulationResult, StateView } from '../../executor/interface.ts';
+import { HeadError } from '../../head/errors.ts';
+import { type BlockSelector, parseBlockSelector } from '../../primitives/block-selector.ts';
+import { MethodError } from '../errors.ts';
+import type { Method, MethodContext, RawJson } from '../method.ts';
+import { blockParam } from '../schemas.ts';
+import { parseSimulation } from './simulation-request.ts';
+
+/** Of chains whose blocks are too few to tell. */
+const USUAL_BLOCK_MS = 2_000;
+
+export const ethSimulateV1: Method = {
+  name: 'eth_simulateV1',
+  summary: 'Executes calls one after another, in blocks that nobody built, on the state of a block.',
+  rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
+  params: [
+    {
+      name: 'payload',
+      required: true,
+      description:
+        '`blockStateCalls`: a list of `{blockOverrides, stateOverrides, calls}`; `validation` (checks nonces and fees as ' +
+        'in a real block), `traceTransfers` (transfers of ether as logs), `returnFullTransactions`.',
+      schema: {
+        type: 'object',
+        required: ['blockStateCalls'],
+        properties: {
+          blockStateCalls: {
+            type: 'array',
+            minItems: 1,
+            items: {
+              type: 'object',
+              properties: {
+                blockOverrides: { type: 'object' },
+                stateOverrides: { type: 'object' },
+                calls: { type: 'array', items: { type: 'object' } },
+              },
+            },
+          },
+          traceTransfers: { type: 'boolean' },
+          validation: { type: 'boolean' },
+          returnFullTransactions: { type: 'boolean' },
+        },
+      },
+    },
+    blockParam,
+  ],
+  result: {
+    name: 'blocks',
+    description:
+      'Each block as `eth_getBlockByHash` has it, those that fill gaps included, with `calls`: `returnData`, `logs`, `gasUsed`, ' +
+      '`maxUsedGas`, `status` and, of one that failed, `error`.',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  handle(params, context) {
+    const { settings } = context;
+    const payload = parseSimulation(params[0], settings.chainId, settings.simulation);
+    const selector = parseBlockSelector(params[1], 'invalid argument 1');
+    return simulate(payload, selector, context);
+  },
+};
+
+async function simulate(
+  payload: ReturnType<typeof parseSimulation>,
+  selector: BlockSelector,
+  context: MethodContext,
+): Promise<RawJson> {
+  const { snapshot } = context;
+  const view = await findView(selector, context);
+  if (snapshot.isUnknown(view.ref)) {
+    throw new MethodError({ code: 'UNKNOWN_RULES', block: view.ref.number });
+  }
+  const blockMs = (await snapshot.blockTimeMs()) ?? USUAL_BLOCK_MS;
+  const request = { ...payload, blockTime: Math.max(1, Math.round(blockMs / 1_000)) };
+  return render(await view.simulate(request, context), view, context);
+}
+
+/** The standard has other words for a block that is not there. */
+async function findView(
+  selector: BlockSelector,
+  { snapshot, settings }: MethodContext,
+): Promise<StateView> {
+  try {
+    return await snapshot.viewAt(selector);
+  } catch (error) {
+    if (!settings.compat || !(error instanceof HeadError) || error.type.code !== 'BLOCK_NOT_FOUND') throw error;
+    throw new MethodError({ code: 'SIMULATION_REFUSED', rpcCode: -32_000, reason: 'header not found' });
+  }
+}
+
+function render(result: SimulationResult, view: StateView, { settings, snapshot }: MethodContext): RawJson {
+  switch (result.kind) {
+    case 'done':
+      return result.json;
+    case 'refused':
+      throw new MethodError({
+        code: 'SIMULATION_REFUSED',
+        rpcCode: result.code,
+        reason: result.message,
+      });
+    case 'native': {
+      const isPending = view === snapshot.pending?.view;
+      throw new MethodError({ code: 'NATIVE_CONTRACT', address: result.address, isPending });
+    }
+    case 'timeout': {
+      const milliseconds = settings.simulation.timeLimitMs;
+      throw new MethodError({ code: 'TIME_LIMIT', what: 'simulation', milliseconds });
+    }
+    case 'cancelled':
+      throw new MethodError({ code: 'CANCELLED' });
+    case 'overloaded':
+      throw new MethodError({ code: 'OVERLOADED' });
+  }
+}
