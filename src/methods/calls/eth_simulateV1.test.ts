@@ -72,7 +72,9 @@ describe('what is simulated', () => {
     const refused = { type: { code: 'SIMULATION_REFUSED', rpcCode: -38_026 } };
     await expect(asked({ blockStateCalls: [{}, {}, {}] }, { simulation })).rejects.toMatchObject(refused);
     const calls = [{ to: TO }, { to: TO }];
-    await expect(asked({ blockStateCalls: [{ calls }, { calls }] }, { simulation })).rejects.toMatchObject(refused);
+    await expect(asked({ blockStateCalls: [{ calls }, { calls }] }, { simulation })).rejects.toMatchObject(
+      refused,
+    );
     await expect(asked({ blockStateCalls: [{ calls }, {}] }, { simulation })).resolves.toBeDefined();
   });
 });
@@ -82,8 +84,14 @@ describe('how a simulation ends', () => {
     runMethod(ethSimulateV1, [one({})], { call: () => result });
 
   it.each([
-    [{ kind: 'halt', message: 'why' }, { code: 'SIMULATION_REFUSED', rpcCode: -38_014, reason: 'why' }],
-    [{ kind: 'native', address: '0x01' }, { code: 'NATIVE_CONTRACT', address: '0x01', isPending: false }],
+    [
+      { kind: 'halt', message: 'why' },
+      { code: 'SIMULATION_REFUSED', rpcCode: -38_014, reason: 'why' },
+    ],
+    [
+      { kind: 'native', address: '0x01' },
+      { code: 'NATIVE_CONTRACT', address: '0x01', isPending: false },
+    ],
     [{ kind: 'timeout' }, { code: 'TIME_LIMIT', what: 'simulation', milliseconds: 5_000 }],
     [{ kind: 'cancelled' }, { code: 'CANCELLED' }],
     [{ kind: 'overloaded' }, { code: 'OVERLOADED' }],

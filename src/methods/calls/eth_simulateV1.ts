@@ -75,14 +75,12 @@ async function simulate(
 }
 
 /** The standard has other words for a block that is not there. */
-async function findView(
-  selector: BlockSelector,
-  { snapshot, settings }: MethodContext,
-): Promise<StateView> {
+async function findView(selector: BlockSelector, { snapshot, settings }: MethodContext): Promise<StateView> {
   try {
     return await snapshot.viewAt(selector);
   } catch (error) {
-    if (!settings.compat || !(error instanceof HeadError) || error.type.code !== 'BLOCK_NOT_FOUND') throw error;
+    if (!settings.compat || !(error instanceof HeadError) || error.type.code !== 'BLOCK_NOT_FOUND')
+      throw error;
     throw new MethodError({ code: 'SIMULATION_REFUSED', rpcCode: -32_000, reason: 'header not found' });
   }
 }

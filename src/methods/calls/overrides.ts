@@ -47,7 +47,10 @@ const BLOCK_FIELDS = readersOf<BlockOverrides>({
 });
 
 /** Only a simulation moves precompiles, and has blocks of its own. */
-const SIMULATED_ACCOUNT_FIELDS: Readers = new Map([...ACCOUNT_FIELDS, ['movePrecompileToAddress', parseAddress]]);
+const SIMULATED_ACCOUNT_FIELDS: Readers = new Map([
+  ...ACCOUNT_FIELDS,
+  ['movePrecompileToAddress', parseAddress],
+]);
 const SIMULATED_BLOCK_FIELDS: Readers = new Map([
   ...BLOCK_FIELDS,
   ['beaconRoot', parseHash],

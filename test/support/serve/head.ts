@@ -233,16 +233,11 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     }),
     simulate: async (request) => {
       const ended = await call({ gas: '0x0' });
-      switch (ended.kind) {
-        case 'success':
-        case 'revert':
-          return { kind: 'done', json: Buffer.from(JSON.stringify([request])) };
-        case 'halt':
-        case 'invalid':
-          return { kind: 'refused', code: -38_014, message: ended.message };
-        default:
-          return ended;
+      if (ended.kind === 'success' || ended.kind === 'revert') {
+        return { kind: 'done', json: Buffer.from(JSON.stringify([request])) };
       }
+      if (ended.kind !== 'halt' && ended.kind !== 'invalid') return ended;
+      return { kind: 'refused', code: -38_014, message: ended.message };
     },
   };
 }

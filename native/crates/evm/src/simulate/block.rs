@@ -1,38 +1,37 @@
 //! The blocks of a simulation, one after another.
 
 use super::chain::{self, Placed};
+use super::ended::{HaltWords, ended, envelope, refusal};
 use super::message::{Filled, Rules, Transaction};
 use super::overrides;
+use super::refusal::{Refusal, refuse};
 use super::render::{self, RanCall};
 use super::request::{AskedBlock, AskedCall, SimulationRequest};
-use super::run::{Refusal, refuse};
 use super::transfers::Transfers;
 use crate::evm::factory::{BlockState, OpRules, eth_evm, op_evm};
 use crate::evm::meter::Stop;
 use crate::evm::precompiles::MeteredPrecompiles;
-use crate::evm::vm::halt_text;
 use crate::rules::spec::{ChainSpec, Stack};
 use crate::state::view::View;
 use crate::trie::state::StateTrie;
-use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope, ReceiptWithBloom, TxReceipt, Typed2718, proofs};
+use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope, TxReceipt, Typed2718, proofs};
 use alloy_eips::eip4895::{Withdrawal, Withdrawals};
 use alloy_eips::eip7685::Requests;
-use alloy_evm::block::{BlockExecutionError, SystemCaller};
 use alloy_evm::block::calc::base_block_reward;
+use alloy_evm::block::{BlockExecutionError, SystemCaller};
 use alloy_evm::eth::eip6110::{DEPOSIT_REQUEST_TYPE, parse_deposits_from_receipts};
-use alloy_evm::{EthEvm, Evm, EvmEnv, EvmError, InvalidTxError};
+use alloy_evm::{EthEvm, Evm, EvmEnv};
 use alloy_op_evm::{OpEvm, OpTx};
 use alloy_primitives::map::AddressMap;
-use alloy_primitives::{Address, B256, Bloom, Bytes, Log};
+use alloy_primitives::{Address, B256, Bloom, Bytes};
 use op_alloy_consensus::L2_TO_L1_MESSAGE_PASSER_ADDRESS;
-use op_revm::{OpHaltReason, OpTransaction};
+use op_revm::OpTransaction;
+use revm::DatabaseCommit;
 use revm::context::{CfgEnv, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
-use revm::context_interface::result::{ExecutionResult, HaltReason, InvalidTransaction};
+use revm::database::DatabaseCommitExt;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::primitives::hardfork::SpecId;
-use revm::DatabaseCommit;
-use revm::database::DatabaseCommitExt;
 use std::sync::Arc;
 
 /// The most that all frames of a call may have as memory together, as of a transaction.
@@ -180,6 +179,8 @@ impl<'a> Blocks<'a> {
             overrides::apply(evm.db_mut(), &asked.state_overrides);
         }
         let mut system = SystemCaller::new(self.spec);
+        // What the last call had left is not what the system spends.
+        evm.db_mut().database.meter.begin_transaction(0, 0);
         if header.requests_hash.is_some() {
             let done = system.apply_blockhashes_contract_call(header.parent_hash, &mut evm);
             self.done(&evm, done)?;
@@ -192,6 +193,7 @@ impl<'a> Blocks<'a> {
         for call in asked.into_iter().flat_map(|asked| &asked.calls) {
             self.run_call(&mut evm, &sent, &header, call, rules, &mut contents)?;
         }
+        evm.db_mut().database.meter.begin_transaction(0, 0);
         if header.requests_hash.is_some() && self.spec.stack == Stack::Ethereum {
             let requests = parse_deposits_from_receipts(self.spec, &contents.receipts);
             let requests = requests.map_err(BlockExecutionError::from).and_then(|deposits| {
@@ -285,8 +287,11 @@ impl<'a> Blocks<'a> {
         contents.blob_gas_used += filled.blob_gas();
         let logs = done.result.logs().to_vec();
         let seen = evm.inspector_mut().take();
-        let shown =
-            if self.request.trace_transfers { seen } else { (contents.logs..).zip(logs.iter().cloned()).collect() };
+        let shown = if self.request.trace_transfers {
+            seen
+        } else {
+            (contents.logs..).zip(logs.iter().cloned()).collect()
+        };
         contents.logs += logs.len();
         let call = ended(done.result, shown, (used, peak), gas < wanted);
         self.spend(&call)?;
@@ -323,7 +328,9 @@ impl<'a> Blocks<'a> {
     fn settle(&mut self, state: &mut BlockState) -> B256 {
         state.merge_transitions(BundleRetention::PlainState);
         let bundle = state.take_bundle();
-        self.trie.as_mut().map_or(B256::ZERO, |trie| {
+        // Nobody asks for the root of made-up state.
+        let is_known = state.database.missing.borrow().is_empty();
+        self.trie.as_mut().filter(|_| is_known).map_or(B256::ZERO, |trie| {
             trie.apply_bundle(&bundle);
             trie.root()
         })
@@ -339,7 +346,8 @@ impl<'a> Blocks<'a> {
     /// Counts what a call adds to the answer before all of it is there.
     fn spend(&mut self, call: &RanCall) -> Result<(), Refusal> {
         let logs: usize = call.logs.iter().map(|(_, log)| LOG_BYTES + 2 * log.data.data.len()).sum();
-        let bytes = CALL_BYTES + 2 * (call.output.len() + call.reverted.as_ref().map_or(0, |data| data.len())) + logs;
+        let bytes =
+            CALL_BYTES + 2 * (call.output.len() + call.reverted.as_ref().map_or(0, |data| data.len())) + logs;
         match self.bytes.checked_sub(bytes) {
             Some(left) => {
                 self.bytes = left;
@@ -368,73 +376,4 @@ impl<'a> Blocks<'a> {
 
 fn stopped<E: Evm<DB = BlockState>>(evm: &E) -> Failure {
     Failure::Stopped(evm.db().database.meter.stopped.unwrap_or(Stop::Deadline))
-}
-
-/// Why the EVM would not begin, in geth's words.
-fn refusal(filled: &Filled<'_>, why: &impl EvmError) -> Refusal {
-    use InvalidTransaction as I;
-    match why.as_invalid_tx_err().and_then(InvalidTxError::as_invalid_tx_err) {
-        Some(I::CallGasCostMoreThanGasLimit { initial_gas, gas_limit }) => {
-            filled.refuse(-38013, &format!("intrinsic gas too low: have {gas_limit}, want {initial_gas}"))
-        }
-        Some(I::GasFloorMoreThanGasLimit { gas_floor, gas_limit }) => filled.refuse(
-            -32603,
-            &format!("insufficient gas for floor data gas cost: have {gas_limit}, want {gas_floor}"),
-        ),
-        Some(I::CreateInitCodeSizeLimit) => {
-            let size = filled.asked.data.len();
-            filled.refuse(-38025, &format!("max initcode size exceeded: code size {size} limit {}", 2 * 24_576))
-        }
-        Some(I::LackOfFundForMaxFee { .. }) => filled.refuse(-38014, "insufficient funds for gas * price + value"),
-        Some(other) => filled.refuse(-32603, &other.to_string()),
-        None => filled.refuse(-32603, &why.to_string()),
-    }
-}
-
-fn ended<H: HaltWords>(
-    result: ExecutionResult<H>,
-    logs: Vec<(usize, Log)>,
-    (used, peak): (u64, u64),
-    is_capped: bool,
-) -> RanCall {
-    let call = RanCall { logs, used, peak, ..RanCall::default() };
-    match result {
-        ExecutionResult::Success { output, .. } => RanCall { succeeded: true, output: output.into_data(), ..call },
-        ExecutionResult::Revert { output, .. } => RanCall { reverted: Some(output), ..call },
-        ExecutionResult::Halt { reason, .. } => {
-            let capped = if is_capped { " (gas limit was capped by the RPC server's global gas cap)" } else { "" };
-            RanCall { halted: Some(format!("{}{capped}", reason.words())), ..call }
-        }
-    }
-}
-
-fn envelope(kind: u8, receipt: Receipt) -> ReceiptEnvelope {
-    let receipt = ReceiptWithBloom { logs_bloom: receipt.bloom_slow(), receipt };
-    match kind {
-        1 => ReceiptEnvelope::Eip2930(receipt),
-        2 => ReceiptEnvelope::Eip1559(receipt),
-        3 => ReceiptEnvelope::Eip4844(receipt),
-        4 => ReceiptEnvelope::Eip7702(receipt),
-        _ => ReceiptEnvelope::Legacy(receipt),
-    }
-}
-
-/// What went wrong in a call, in geth's words.
-trait HaltWords {
-    fn words(&self) -> String;
-}
-
-impl HaltWords for HaltReason {
-    fn words(&self) -> String {
-        halt_text(self)
-    }
-}
-
-impl HaltWords for OpHaltReason {
-    fn words(&self) -> String {
-        match self {
-            Self::Base(base) => halt_text(base),
-            Self::FailedDeposit => "failed deposit".into(),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The chain of blocks that a simulation makes: their order, the blocks between them, and their headers before anything is run.
 
+use super::refusal::{Refusal, refuse};
 use super::request::{AskedBlock, BlockFields, SimulationRequest};
-use super::run::{Refusal, refuse};
 use crate::rules::spec::{ChainSpec, Stack};
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header};
 use alloy_eips::eip1559::{BaseFeeParams, INITIAL_BASE_FEE, calc_next_block_base_fee};
@@ -116,7 +116,8 @@ pub(super) fn header(
         mix_hash: fields.prev_randao.unwrap_or_default(),
         nonce: Default::default(),
         base_fee_per_gas: base_fee,
-        withdrawals_root: has_time_fork(spec.is_shanghai_active_at_timestamp(timestamp)).then_some(EMPTY_ROOT_HASH),
+        withdrawals_root: has_time_fork(spec.is_shanghai_active_at_timestamp(timestamp))
+            .then_some(EMPTY_ROOT_HASH),
         blob_gas_used: is_cancun.then_some(0),
         excess_blob_gas: is_cancun.then(|| excess_blob_gas(spec, parent, timestamp)),
         parent_beacon_block_root: is_cancun.then(|| fields.beacon_root.unwrap_or_default()),
@@ -136,12 +137,7 @@ fn next_base_fee(spec: &ChainSpec, parent: &Header, timestamp: u64) -> u64 {
         return INITIAL_BASE_FEE;
     };
     if spec.stack == Stack::Ethereum {
-        return calc_next_block_base_fee(
-            parent.gas_used,
-            parent.gas_limit,
-            base_fee,
-            BaseFeeParams::ethereum(),
-        );
+        return calc_next_block_base_fee(parent.gas_used, parent.gas_limit, base_fee, BaseFeeParams::ethereum());
     }
     let usual = match spec.is_canyon_active_at_timestamp(timestamp) {
         true => BaseFeeParams::optimism_canyon(),

@@ -1,11 +1,9 @@
 //! A call as a transaction: what the EVM runs, and the bytes that it would have in a block.
 
+use super::refusal::{Refusal, refuse};
 use super::request::AskedCall;
-use super::run::{Refusal, refuse};
 use crate::evm::message::choose_type;
-use alloy_consensus::{
-    Header, Signed, TxEip1559, TxEip4844, TxEip4844Variant, TxEip7702, TxEnvelope, TxLegacy,
-};
+use alloy_consensus::{Header, Signed, TxEip1559, TxEip4844, TxEip4844Variant, TxEip7702, TxEnvelope, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip4844::{DATA_GAS_PER_BLOB, VERSIONED_HASH_VERSION_KZG};
 use alloy_primitives::{B256, Bytes, Signature, TxKind, U256, keccak256};
@@ -220,7 +218,15 @@ impl<'a> Filled<'a> {
         let max_priority_fee_per_gas = self.tip.saturating_to();
         let unsigned = Signature::new(U256::ZERO, U256::ZERO, false);
         if asked.gas_price.is_some() || header.base_fee_per_gas.is_none() {
-            let tx = TxLegacy { chain_id: None, nonce, gas_price: max_fee_per_gas, gas_limit, to: self.kind(), value, input };
+            let tx = TxLegacy {
+                chain_id: None,
+                nonce,
+                gas_price: max_fee_per_gas,
+                gas_limit,
+                to: self.kind(),
+                value,
+                input,
+            };
             let bytes = legacy_bytes(&tx);
             let hash = keccak256(&bytes);
             return Transaction { envelope: Signed::new_unchecked(tx, unsigned, hash).into(), bytes, hash };
@@ -229,14 +235,29 @@ impl<'a> Filled<'a> {
             (Some(list), _, Some(to)) => {
                 let authorization_list = list.clone();
                 let tx = TxEip7702 {
-                    chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value, access_list,
-                    authorization_list, input,
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to,
+                    value,
+                    access_list,
+                    authorization_list,
+                    input,
                 };
                 Signed::new_unhashed(tx, unsigned).into()
             }
             (None, Some(hashes), Some(to)) => {
                 let tx = TxEip4844 {
-                    chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to, value, access_list,
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to,
+                    value,
+                    access_list,
                     blob_versioned_hashes: hashes.clone(),
                     max_fee_per_blob_gas: asked.max_fee_per_blob_gas.unwrap_or_default().saturating_to(),
                     input,
@@ -245,8 +266,15 @@ impl<'a> Filled<'a> {
             }
             _ => {
                 let tx = TxEip1559 {
-                    chain_id, nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas, to: self.kind(), value,
-                    access_list, input,
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to: self.kind(),
+                    value,
+                    access_list,
+                    input,
                 };
                 Signed::new_unhashed(tx, unsigned).into()
             }
@@ -277,4 +305,3 @@ fn legacy_bytes(tx: &TxLegacy) -> Bytes {
     }
     bytes.into()
 }
-

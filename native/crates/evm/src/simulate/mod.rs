@@ -2,8 +2,10 @@
 
 mod block;
 mod chain;
+mod ended;
 mod message;
 mod overrides;
+mod refusal;
 mod render;
 mod request;
 mod revert;

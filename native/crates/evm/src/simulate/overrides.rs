@@ -1,7 +1,7 @@
 //! State that a simulated block pretends before its calls.
 
+use super::refusal::{Refusal, refuse};
 use super::request::AccountFields;
-use super::run::{Refusal, refuse};
 use crate::evm::factory::BlockState;
 use crate::evm::precompiles::MeteredPrecompiles;
 use crate::model::code::bytecode;
@@ -19,7 +19,8 @@ pub(super) fn displace(
     let mut taken: BTreeSet<Address> = BTreeSet::new();
     for (address, fields) in accounts {
         if taken.contains(address) {
-            let text = format!("account {} has already been overridden by a precompile", address.to_checksum(None));
+            let text =
+                format!("account {} has already been overridden by a precompile", address.to_checksum(None));
             return Err(refuse(-32000, text));
         }
         let to = fields.move_precompile_to_address.as_ref();
@@ -88,10 +89,7 @@ fn write(
         // Only slots that changed are kept: what it was is not looked at otherwise, and need not be known.
         (U256::from_be_bytes(slot.0), EvmStorageSlot::new_changed(!value, value, 0))
     });
-    let account = Account {
-        storage: storage.collect(),
-        status: status | AccountStatus::Touched,
-        ..Account::from(info)
-    };
+    let account =
+        Account { storage: storage.collect(), status: status | AccountStatus::Touched, ..Account::from(info) };
     state.commit([(address, account)].into_iter().collect());
 }

@@ -91,7 +91,8 @@ struct ListedLog<'a> {
 impl Block<'_> {
     /// Appends the JSON of it.
     pub(super) fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let shell = listed_block(self.header.clone(), self.hash, self.size(), Vec::new(), self.withdrawals.cloned())?;
+        let shell =
+            listed_block(self.header.clone(), self.hash, self.size(), Vec::new(), self.withdrawals.cloned())?;
         out.extend_from_slice(shell.strip_suffix('}').unwrap_or(&shell).as_bytes());
         out.extend_from_slice(b",\"transactions\":");
         if self.is_whole {
@@ -114,7 +115,8 @@ impl Block<'_> {
 
     fn transaction(&self, index: u64, tx: &Transaction, from: Address) -> Result<Value, Error> {
         let envelope = &tx.envelope;
-        let paid = envelope.gas_price().is_none().then(|| envelope.effective_gas_price(self.header.base_fee_per_gas));
+        let paid =
+            envelope.gas_price().is_none().then(|| envelope.effective_gas_price(self.header.base_fee_per_gas));
         let mut value = serde_json::to_value(Listed {
             transaction: envelope,
             block_hash: self.hash,

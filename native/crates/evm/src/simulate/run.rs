@@ -1,6 +1,7 @@
 //! One simulation from its beginning to its end.
 
 use super::block::{Blocks, Failure};
+use super::refusal::Refusal;
 use super::request::SimulationRequest;
 use crate::base::limits::CancelFlag;
 use crate::evm::block::SharedMissing;
@@ -36,17 +37,6 @@ pub enum Simulation {
     Outdated,
     Timeout,
     Cancelled,
-}
-
-/// Why something is not simulated.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) code: i32,
-    pub(super) message: String,
-}
-
-pub(super) fn refuse(code: i32, message: impl Into<String>) -> Refusal {
-    Refusal { code, message: message.into() }
 }
 
 /// Simulates blocks after the view's, on the calling thread, until a time or a wish to stop. Without tries their state roots are

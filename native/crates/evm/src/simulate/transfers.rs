@@ -2,8 +2,8 @@
 
 use alloy_primitives::{Address, B256, Log, LogData, U256, address, b256};
 use revm::Inspector;
-use revm::inspector::JournalExt;
 use revm::context_interface::ContextTr;
+use revm::inspector::JournalExt;
 use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome};
 
 const TRANSFER: B256 = b256!("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef");

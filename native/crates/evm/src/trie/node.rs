@@ -160,7 +160,8 @@ fn remove<V: Leaf>(at: Link<V>, path: Nibbles) -> Option<Link<V>> {
             if children.iter().flatten().count() > 1 {
                 return Some(link(Node::Branch(children)));
             }
-            let (slot, last) = children.iter_mut().enumerate().find_map(|(slot, child)| Some((slot, child.take()?)))?;
+            let (slot, last) =
+                children.iter_mut().enumerate().find_map(|(slot, child)| Some((slot, child.take()?)))?;
             Some(below(Nibbles::from_nibbles([slot as u8]), last))
         }
     }
@@ -205,4 +206,3 @@ fn name<V: Leaf>(link: &Link<V>) -> &RlpNode {
         }
     })
 }
-

@@ -56,7 +56,8 @@ const ZERO: &str = "0x0000000000000000000000000000000000000000000000000000000000
 fn blocks_of_the_op_stack_follow_each_other_at_their_own_pace() {
     let small = chain_with_code(Fork::Isthmus, &LOGS);
     let call = json!({ "to": CONTRACT, "from": CONTRACT });
-    let request = asked(&json!([{ "calls": [call] }, { "blockOverrides": { "number": "0x3" }, "calls": [call] }]), 1 << 20);
+    let request =
+        asked(&json!([{ "calls": [call] }, { "blockOverrides": { "number": "0x3" }, "calls": [call] }]), 1 << 20);
     let found = blocks(&small, &request, false);
     let times: Vec<&Value> = found.iter().map(|block| &block["timestamp"]).collect();
     assert_eq!(times, ["0x66", "0x68", "0x6a"]);
@@ -97,7 +98,8 @@ fn time_bytes_and_wishes_end_it() {
         (small, asked(&json!([block, block]), bytes))
     };
     let (small, request) = many(&LONG, 100_000);
-    let too_large = Simulation::Refused { code: -32003, message: "response too large, at most 100000 bytes".into() };
+    let too_large =
+        Simulation::Refused { code: -32003, message: "response too large, at most 100000 bytes".into() };
     assert_eq!(ends(&small, &request, false, &Arc::default()), too_large);
     let (small, mut request) = many(&ENDLESS, 1 << 20);
     request["limits"]["gas"] = json!(1_000_000_000_000_u64);
