@@ -6,9 +6,9 @@ import {
   loadFrom,
   officialGenesis,
   roomyOptions,
+  storeOf,
 } from '../../test/support/serve/executor.ts';
 import type { Outcome } from '../chain/outcome.ts';
-import { createMemoryStore } from '../store/memory/index.ts';
 import type { SimulationRequest } from './interface.ts';
 import { NativeExecutor } from './native-executor.ts';
 import type { TrieSource } from './state-tries.ts';
@@ -27,9 +27,7 @@ let outcomes: readonly Outcome[];
 let store: TrieSource;
 beforeAll(async () => {
   outcomes = await executeOfficialChain();
-  const filled = createMemoryStore({ undoWindow: 64 });
-  await filled.append(outcomes);
-  store = filled;
+  store = await storeOf(outcomes);
 });
 
 /** State roots of simulations after a block, and how often all of the state was read for them. */

@@ -5,6 +5,8 @@ import type { StateKey } from '../../../src/chain/state-key.ts';
 import type { CallRequest, LoadContext, StateLoader } from '../../../src/executor/interface.ts';
 import { NativeExecutor } from '../../../src/executor/native-executor.ts';
 import { fromHex, type Hex } from '../../../src/primitives/hex.ts';
+import type { Store } from '../../../src/store/interface.ts';
+import { createMemoryStore } from '../../../src/store/memory/index.ts';
 import { officialChain } from '../servers/paths.ts';
 
 /** The last block of the official chain. */
@@ -29,6 +31,13 @@ export const roomyOptions = {
   callTimeLimitMs: 5_000,
   simulateTimeLimitMs: 5_000,
 };
+
+/** A store that holds such a chain, and can take off any block of it. */
+export async function storeOf(outcomes: readonly Outcome[]): Promise<Store> {
+  const store = createMemoryStore({ undoWindow: outcomes.length });
+  await store.append(outcomes);
+  return store;
+}
 
 /** The genesis file's text and its `config` object. */
 export function officialGenesis(): { readonly text: string; readonly config: string } {

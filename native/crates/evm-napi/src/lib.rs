@@ -15,6 +15,5 @@ pub mod provide;
 pub mod queries;
 pub mod simulation;
 pub mod streams;
-pub mod tries;
 pub mod upstream;
 pub mod view;

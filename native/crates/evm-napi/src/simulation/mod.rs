@@ -1,4 +1,6 @@
-//! Simulations, which run in the pool.
+//! Simulations, which run in the pool, and the tries of their state roots.
+
+pub mod tries;
 
 use crate::answer::{Answer, guarded};
 use crate::errors::{Result, error};
