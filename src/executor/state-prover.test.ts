@@ -1,8 +1,9 @@
 import { native } from '@chain-query/native';
 import { describe, expect, it } from 'vitest';
 import type { Hex } from '../primitives/hex.ts';
-import { checkProof, type StateScan } from './native-executor.ts';
+import { checkProof } from './native-executor.ts';
 import { StateProver } from './state-prover.ts';
+import type { StateScan } from './state-tries.ts';
 
 const HASH: Hex = `0x${'11'.repeat(32)}`;
 const address = (at: number): Uint8Array => Buffer.alloc(20, at);

@@ -85,7 +85,6 @@ async function serve({
   const state = new RemoteState(store, options.stateTimeoutMs, say);
   const calls = new RemoteCalls(options.stateTimeoutMs, say);
   const passes = new RemotePasses(options.stateTimeoutMs, say);
-  const executor = NativeExecutor.attach(executorId, servingOptions(options), { load: state.load });
   const executor = NativeExecutor.attach(executorId, servingOptions(options), {
     load: state.load,
     tries: store,
