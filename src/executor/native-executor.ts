@@ -28,8 +28,8 @@ import type {
   StateView,
 } from './interface.ts';
 import { joinMissing, supply } from './missing.ts';
-import { type StateScan, StateTries, type TrieSource } from './state-tries.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
+import { type StateScan, StateTries, type TrieSource } from './tries/state-tries.ts';
 
 export interface ExecutorOptions extends ViewOptions {
   /** For executing a block, without the loading of its state. */

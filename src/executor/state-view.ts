@@ -23,7 +23,7 @@ import type {
 } from './interface.ts';
 import { supply } from './missing.ts';
 import { simulationResult } from './simulation-result.ts';
-import type { StateTries } from './state-tries.ts';
+import type { StateTries } from './tries/state-tries.ts';
 
 export interface ViewOptions {
   /** Steps a call may take on the serving thread. */

@@ -1,7 +1,7 @@
 import type { PassOn } from '../chain/pass-on.ts';
 import type { ChainFacts } from '../executor/chain-facts.ts';
 import type { ForwardCall } from '../executor/interface.ts';
-import type { StateProver } from '../executor/state-prover.ts';
+import type { StateProver } from '../executor/tries/state-prover.ts';
 import type { FeeReader } from '../head/fees.ts';
 import type { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import type { Snapshot } from '../head/snapshot.ts';

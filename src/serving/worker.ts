@@ -5,7 +5,7 @@ import type { CommandOptions } from '../config/table.ts';
 import { ChainFacts } from '../executor/chain-facts.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
-import { StateProver } from '../executor/state-prover.ts';
+import { StateProver } from '../executor/tries/state-prover.ts';
 import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';

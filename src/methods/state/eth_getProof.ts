@@ -1,6 +1,6 @@
 import { InvalidProofError } from '../../executor/errors.ts';
 import { checkProof, readHeader } from '../../executor/native-executor.ts';
-import type { AccountProof, ProvenBlock } from '../../executor/state-prover.ts';
+import type { AccountProof, ProvenBlock } from '../../executor/tries/state-prover.ts';
 import { partsAt } from '../../head/block-answers.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';

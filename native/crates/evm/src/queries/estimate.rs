@@ -105,10 +105,12 @@ impl Search<'_, '_> {
         Ok(u64::try_from(available / fee_cap).map_or(high, |allowance| high.min(allowance)))
     }
 
-    /// The most that a transaction may have by the fork of the block, which may be pretended (EIP-7825).
+    /// The most that a transaction may have by the fork of the block, which may be pretended (EIP-7825). As in geth, forks by
+    /// time count from London on only.
     fn transaction_cap(&self) -> u64 {
         let (spec, header) = (self.view.spec(), self.request.header_on(self.view));
         match spec.stack {
+            Stack::Ethereum if !spec.is_london_active_at_block(header.number) => u64::MAX,
             Stack::Ethereum => spec.eth_env(&header).cfg_env.tx_gas_limit_cap(),
             Stack::Op => spec.op_env(&header).cfg_env.tx_gas_limit_cap(),
         }

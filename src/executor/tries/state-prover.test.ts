@@ -1,7 +1,7 @@
 import { native } from '@chain-query/native';
 import { describe, expect, it } from 'vitest';
-import type { Hex } from '../primitives/hex.ts';
-import { checkProof } from './native-executor.ts';
+import type { Hex } from '../../primitives/hex.ts';
+import { checkProof } from '../native-executor.ts';
 import { StateProver } from './state-prover.ts';
 import type { StateScan } from './state-tries.ts';
 

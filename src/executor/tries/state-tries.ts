@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NativeChain, native } from '@chain-query/native';
-import type { BlockRef } from '../chain/outcome.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
-import type { Awaitable, Hex } from '../primitives/hex.ts';
+import type { BlockRef } from '../../chain/outcome.ts';
+import { StateUnavailableError } from '../../primitives/errors.ts';
+import type { Awaitable, Hex } from '../../primitives/hex.ts';
 
 /** Every account and slot of a state, one after another. */
 export type StateScan = AsyncIterable<

@@ -1,7 +1,7 @@
 import { type NativeCommitment, native } from '@chain-query/native';
-import type { BlockRef } from '../chain/outcome.ts';
-import { fromHex, type Hex } from '../primitives/hex.ts';
-import { Pace } from '../primitives/pace.ts';
+import type { BlockRef } from '../../chain/outcome.ts';
+import { fromHex, type Hex } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
 import type { StateScan } from './state-tries.ts';
 
 /** An account with its proof; all of what is not there is zero or empty. Numbers are quantities. */

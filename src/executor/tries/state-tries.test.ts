@@ -7,10 +7,10 @@ import {
   officialGenesis,
   roomyOptions,
   storeOf,
-} from '../../test/support/serve/executor.ts';
-import type { Outcome } from '../chain/outcome.ts';
-import type { SimulationRequest } from './interface.ts';
-import { NativeExecutor } from './native-executor.ts';
+} from '../../../test/support/serve/executor.ts';
+import type { Outcome } from '../../chain/outcome.ts';
+import type { SimulationRequest } from '../interface.ts';
+import { NativeExecutor } from '../native-executor.ts';
 import type { TrieSource } from './state-tries.ts';
 
 const ZERO = `0x${'0'.repeat(64)}`;
