@@ -3,7 +3,7 @@ import { type NativeView, native } from '@chain-query/native';
 import type { BlockRef } from '../chain/outcome.ts';
 import type { StateKey } from '../chain/state-key.ts';
 import { andThen } from '../primitives/awaitable.ts';
-import { StateUnavailableError } from '../primitives/errors.ts';
+import { StateUnavailableError, TakenOffError } from '../primitives/errors.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
 import { own } from '../primitives/owned-bytes.ts';
 import { CallScope } from './call-scope.ts';
@@ -278,7 +278,7 @@ export class NativeStateView implements HeldStateView {
 
   /** The block opened anew, by whoever found first that it has left memory. */
   #opened(left: NativeView): NativeView {
-    if (this.#reopen === undefined) throw new StateUnavailableError('the block below was taken off');
+    if (this.#reopen === undefined) throw new TakenOffError();
     if (this.#view === left) this.#view = this.#reopen();
     return this.#view;
   }

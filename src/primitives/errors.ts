@@ -30,6 +30,13 @@ export class StateUnavailableError extends CodedError<{
   }
 }
 
+/** A pre-confirmed block stands on one that has been taken off: the head is about to say so. */
+export class TakenOffError extends StateUnavailableError {
+  constructor() {
+    super('the block below was taken off');
+  }
+}
+
 /** A request that would have more state loaded than one request may. */
 export class StateLimitError extends CodedError<{
   readonly code: 'STATE_LIMIT';

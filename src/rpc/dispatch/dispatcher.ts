@@ -28,6 +28,7 @@ import {
   readMessage,
   resultEntry,
 } from './framing.ts';
+import { headMoved, refresh } from './head-moved.ts';
 import { inParallel } from './in-parallel.ts';
 import { type Caller, type Message, Task } from './task.ts';
 import { threadTurn } from './thread-turn.ts';
@@ -223,14 +224,8 @@ export class Dispatcher {
       return refused(task.message, toRpcError(error), snapshot);
     }
     task.discard();
-    await this.#refresh();
+    await refresh(this.#modules.head);
     return this.#start(task);
-  }
-
-  /** The store may have told its reader of a reorg before anybody has told the head. */
-  #refresh(): Promise<void> {
-    // A store that cannot be read fails the request by itself.
-    return this.#modules.head.refresh().catch(() => undefined);
   }
 
   #answer(task: Task, snapshot: Snapshot): Awaitable<RpcResponse> {
@@ -328,7 +323,7 @@ export class Dispatcher {
   #fail(call: Call, task: Task, snapshot: Snapshot, error: unknown): Awaitable<RpcError> {
     if (isReorganised(error)) throw error;
     if (!mayBeReorganised(error)) return this.#report(call, error);
-    return this.#refresh().then(() => {
+    return headMoved(this.#modules.head, snapshot, error).then(() => {
       snapshot.assertCurrent();
       // The store may also have forgotten what the snapshot could still read: the next one can say so.
       if (this.#modules.head.snapshot() !== snapshot && mayRunAgain(task)) {
