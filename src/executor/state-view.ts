@@ -24,6 +24,7 @@ import type {
 import { supply } from './missing.ts';
 import { simulationResult } from './simulation-result.ts';
 import type { StateTries } from './tries/state-tries.ts';
+import { unfinished } from './unfinished.ts';
 
 export interface ViewOptions {
   /** Steps a call may take on the serving thread. */
@@ -335,15 +336,7 @@ function callResult(answer: NativeAnswer): CallResult {
       return { kind: 'halt', message: rest };
     case 'i':
       return { kind: 'invalid', message: rest };
-    case 'n':
-      return { kind: 'native', address: rest as Hex };
-    case 't':
-      return { kind: 'timeout' };
-    case 'c':
-      return { kind: 'cancelled' };
-    case 'f':
-      return { kind: 'overloaded' };
     default:
-      throw new Error(`the native core gave an unknown answer: ${answer.slice(0, 32)}`);
+      return unfinished(answer);
   }
 }
