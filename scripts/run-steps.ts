@@ -39,11 +39,12 @@ const LONG: readonly Step[] = [
   { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
   { name: 'scenarios', command: 'npm run -s test:scenarios', tests: true },
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
-  // The gate repeats one seed, so that it only fails for what a change did; new seeds are for whoever looks for more.
+  // The gate repeats one seed, so that it only fails for what a change did, and a part of the runs, for its time;
+  // new seeds and the full forms (without options) are for whoever looks for more.
   { name: 'differential', command: 'npm run -s test:differential -- --seed 20261115', tests: true },
   { name: 'fuzz', command: 'npm run -s test:fuzz', tests: true },
   { name: 'front', command: 'npm run -s test:front', tests: true },
-  { name: 'crash', command: 'npm run -s test:crash', tests: true },
+  { name: 'crash', command: 'npm run -s test:crash -- --kills 15', tests: true },
   { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
   {
     name: 'replica-unknown-fork',
@@ -55,9 +56,18 @@ const LONG: readonly Step[] = [
     command: 'npm run -s test:replica -- --native --blocks 60 --requests 600 --seed 20261115',
     tests: true,
   },
-  { name: 'following', command: 'npm run -s test:following -- --seed 20261115 --full', tests: true },
-  { name: 'preconfirmed', command: 'npm run -s test:preconfirmed -- --seed 20261115', tests: true },
-  { name: 'faults', command: 'npm run -s test:preconfirmed-faults -- --seed 20261115', tests: true },
+  { name: 'following', command: 'npm run -s test:following -- --seed 20261115', tests: true },
+  {
+    name: 'preconfirmed',
+    command: 'npm run -s test:preconfirmed -- --seed 20261115 --flashblocks 1000',
+    tests: true,
+  },
+  // Each fault and pair of faults twice.
+  {
+    name: 'faults',
+    command: 'npm run -s test:preconfirmed-faults -- --seed 20261115 --runs 272',
+    tests: true,
+  },
   { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
   { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 3', tests: true },
   { name: 'soak', command: 'npm run -s test:soak -- --seed 20261115', tests: true },

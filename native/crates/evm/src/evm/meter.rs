@@ -2,7 +2,7 @@
 //! and try/catch see, so the limit is beside it: work is counted where code can loop or fan out (at JUMPDEST, at calls and creates, by the length
 //! of what is hashed or returned) and there, too, by the gas spent since the last count. Precompiles are counted by their gas.
 //!
-//! The weights keep the worst code found below 50 ms at the default budget: `tests/hold.rs` measures them.
+//! The weights keep the worst code found below 50 ms at the default budget: `tests/alone/hold.rs` measures them.
 
 use crate::base::limits::{CancelFlag, Limits};
 use alloy_evm::eth::EthEvmContext;

@@ -1,18 +1,12 @@
 //! What calls leave behind: threads keep an EVM each, which must hold neither much memory nor a state.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
-mod support;
-
+use crate::alone;
+use crate::support::{CONTRACT, Fork, chain_with_code, pool_lane, request, run, with_code};
 use alloy_primitives::hex;
-use chain_query_evm::{CallRequest, CallResult, CountingAllocator, Lane, live_bytes};
+use chain_query_evm::{CallRequest, CallResult, Lane, live_bytes};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use support::{CONTRACT, Fork, chain_with_code, pool_lane, request, run, with_code};
-
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Calls itself with all its gas, as deep as it goes.
 const DEEP: [u8; 8] = hex!("5f5f5f5f5f305af1");
@@ -40,13 +34,15 @@ fn left_by(fork: Fork, code: &[u8]) -> u64 {
 /// In one test: each allocates what the others would count.
 #[test]
 fn one_large_call_does_not_hold_its_memory_for_ever() {
-    for fork in [Fork::Prague, Fork::Isthmus] {
-        for (what, code) in [("deep", &DEEP[..]), ("wide", &WIDE), ("many", &MANY)] {
-            let left = left_by(fork, code);
-            assert!(left < LEFT, "a {what} call left {left} bytes");
+    alone(|| {
+        for fork in [Fork::Prague, Fork::Isthmus] {
+            for (what, code) in [("deep", &DEEP[..]), ("wide", &WIDE), ("many", &MANY)] {
+                let left = left_by(fork, code);
+                assert!(left < LEFT, "a {what} call left {left} bytes");
+            }
+            a_chain_ends_although_threads_have_run_calls_on_it(fork);
         }
-        a_chain_ends_although_threads_have_run_calls_on_it(fork);
-    }
+    });
 }
 
 fn a_chain_ends_although_threads_have_run_calls_on_it(fork: Fork) {

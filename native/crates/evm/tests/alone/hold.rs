@@ -1,13 +1,10 @@
 //! How long one inline call can hold a serving thread, for the worst code found.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
-
-mod support;
-
+use crate::alone;
+use crate::support::{CONTRACT, Fork, GAS, STEPS, pool_lane, request, run, with_code};
 use alloy_primitives::{U256, hex};
 use chain_query_evm::{CallResult, Lane};
 use std::time::{Duration, Instant};
-use support::{CONTRACT, Fork, GAS, STEPS, pool_lane, request, run, with_code};
 
 /// Code that fills the size limit with `body` after `setup`, and does it over and over.
 fn repeat(setup: &str, body: &str) -> Vec<u8> {
@@ -228,33 +225,37 @@ fn hold(fork: Fork, code: &[u8]) -> (Duration, CallResult) {
 #[test]
 #[ignore = "a measurement"]
 fn measure() {
-    for (name, fork, code) in worst_cases() {
-        let (held, _) = hold(fork, &code);
-        let start = Instant::now();
-        let _ = run(&with_code(fork, &code), &request(CONTRACT), &pool_lane(Duration::from_secs(10)));
-        let all = start.elapsed().as_secs_f64();
-        println!(
-            "{name:40} inline {:8.2} ms, all gas {:8.2} ms, {:6.2} ns for one",
-            held.as_secs_f64() * 1e3,
-            all * 1e3,
-            all * 1e9 / GAS as f64
-        );
-    }
+    alone(|| {
+        for (name, fork, code) in worst_cases() {
+            let (held, _) = hold(fork, &code);
+            let start = Instant::now();
+            let _ = run(&with_code(fork, &code), &request(CONTRACT), &pool_lane(Duration::from_secs(10)));
+            let all = start.elapsed().as_secs_f64();
+            println!(
+                "{name:40} inline {:8.2} ms, all gas {:8.2} ms, {:6.2} ns for one",
+                held.as_secs_f64() * 1e3,
+                all * 1e3,
+                all * 1e9 / GAS as f64
+            );
+        }
+    });
 }
 
 #[test]
 fn no_code_holds_a_serving_thread_for_long() {
-    let mut worst = (Duration::ZERO, String::new());
-    for (name, fork, code) in worst_cases() {
-        let (held, result) = hold(fork, &code);
-        let ended = matches!(result, CallResult::Budget | CallResult::Halt(_) | CallResult::Success(_));
-        assert!(ended, "{name}: {result:?}");
-        if held > worst.0 {
-            worst = (held, name);
+    alone(|| {
+        let mut worst = (Duration::ZERO, String::new());
+        for (name, fork, code) in worst_cases() {
+            let (held, result) = hold(fork, &code);
+            let ended = matches!(result, CallResult::Budget | CallResult::Halt(_) | CallResult::Success(_));
+            assert!(ended, "{name}: {result:?}");
+            if held > worst.0 {
+                worst = (held, name);
+            }
         }
-    }
-    println!("worst: {:?} by {}", worst.0, worst.1);
-    // A debug build or a slow machine takes longer; without a limit it is more than half a second.
-    let limit = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 150 });
-    assert!(worst.0 < limit, "{} takes {:?}", worst.1, worst.0);
+        println!("worst: {:?} by {}", worst.0, worst.1);
+        // A debug build or a slow machine takes longer; without a limit it is more than half a second.
+        let limit = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 150 });
+        assert!(worst.0 < limit, "{} takes {:?}", worst.1, worst.0);
+    });
 }
