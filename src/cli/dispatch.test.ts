@@ -9,6 +9,7 @@ const idle: CommandLoaders = {
   doctor: async () => ({ run: async () => {} }),
   chains: async () => ({ run: async () => {} }),
   dev: async () => ({ run: async () => {} }),
+  config: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {
@@ -45,6 +46,19 @@ it('hands a command its parsed options', async () => {
   expect(seen).toBe('folder');
 });
 
+it('hands a command with verbs its verb, and the options of all commands', async () => {
+  const seen: unknown[] = [];
+  const config: CommandLoaders['config'] = async () => ({
+    run: async (_, { verb, sources }) => void seen.push(verb, sources.args),
+  });
+  expect((await run(['config', 'check', '--blocks', 'b', '--threads=2'], { config })).code).toBe(0);
+  expect(seen).toEqual(['check', ['--blocks', 'b', '--threads=2']]);
+  expect((await run(['config', 'check', '--threads=many'], { config })).code).toBe(2);
+  expect((await run(['config', '--help'], { config })).stdout).toContain(
+    'Usage: chain-query config check|print',
+  );
+});
+
 it.each([
   [[], 'chain-query: a command is missing\nTry chain-query --help.\n'],
   [['serv'], 'chain-query: unknown command serv. Did you mean serve?\nTry chain-query --help.\n'],
@@ -52,6 +66,7 @@ it.each([
     ['serve'],
     'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query serve --help.\n',
   ],
+  [['config', 'chek'], 'chain-query: config needs one of check, print\nTry chain-query config --help.\n'],
   [['user:s3cret@host'], 'chain-query: unknown command.\nTry chain-query --help.\n'],
   [['toString'], 'chain-query: unknown command toString.\nTry chain-query --help.\n'],
 ])('calls %j a usage error', async (args, stderr) => {

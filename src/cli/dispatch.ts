@@ -1,7 +1,7 @@
 import { asksForHelp, isPlainWord } from '../config/flags.ts';
 import { loadOptions, type OptionSources } from '../config/load.ts';
 import { renderCommandHelp, renderHelp } from '../config/render.ts';
-import { COMMANDS, type Command } from '../config/spec.ts';
+import { COMMANDS, type Command, VERBS } from '../config/spec.ts';
 import { suggestion } from '../config/suggest.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { UsageError } from '../config/usage-error.ts';
@@ -11,6 +11,10 @@ import type { ProgressStream } from './progress.ts';
 
 /** What a command gets besides its options. */
 export interface CommandContext {
+  /** Of a command that has some, which of its verbs. */
+  readonly verb?: string;
+  /** Where its options came from. */
+  readonly sources: OptionSources;
   /** Aborted by SIGINT or SIGTERM: finish cleanly and return. */
   readonly signal: AbortSignal;
   readonly stdout: { readonly isTTY?: boolean; write(text: string): unknown };
@@ -25,7 +29,7 @@ interface CommandModule<C extends Command> {
 /** How to load each command. */
 export type CommandLoaders = { readonly [C in Command]: () => Promise<CommandModule<C>> };
 
-interface Program extends OptionSources, CommandContext {
+interface Program extends OptionSources, Omit<CommandContext, 'verb' | 'sources'> {
   readonly version: string;
   readonly commands: CommandLoaders;
 }
@@ -57,9 +61,19 @@ async function runCommand<C extends Command>(command: C, program: Program): Prom
     program.stdout.write(renderCommandHelp(command));
     return;
   }
-  const options = loadOptions(command, program);
+  const verb = verbOf(command, program.args);
+  const sources = { args: program.args.slice(verb === undefined ? 0 : 1), env: program.env };
+  const options = loadOptions(command, sources);
   const { run } = await program.commands[command]();
-  await run(options, program);
+  await run(options, { ...program, sources, ...(verb !== undefined && { verb }) });
+}
+
+function verbOf(command: Command, [word]: readonly string[]): string | undefined {
+  const verbs = VERBS[command];
+  if (verbs === undefined) return undefined;
+  const verb = verbs.find((candidate) => candidate === word);
+  if (verb === undefined) throw new UsageError(`${command} needs one of ${verbs.join(', ')}`);
+  return verb;
 }
 
 function commandNamed(word: string): Command {

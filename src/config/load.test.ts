@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 function configFile(content: unknown): string {
-  const file = join(folder, 'config.json');
+  const file = join(folder, 'config.yaml');
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
   return file;
 }
@@ -32,6 +32,15 @@ describe('precedence', () => {
     expect(serve(['--config', config]).publicLogsRange).toEqual({ blocks: 5, ms: 0 });
     expect(serve(['--config', config], env).callGasCap).toBe(40_000);
     expect(serve(['--config', config, '--call-gas-cap=60000'], env).callGasCap).toBe(60_000);
+  });
+
+  it('reads YAML, where a list is a list, and a file of comments alone', () => {
+    const config = configFile(
+      '# two\nupstream:\n  - http://one\n  - ws://two\nverifyState: on\npublic: off\n',
+    );
+    const upstream = ['http://one', 'ws://two'];
+    expect(serve(['--config', config])).toMatchObject({ upstream, verifyState: true, public: 'off' });
+    expect(serve(['--config', configFile('# threads: 3\n')]).threads).toBe(serve([]).threads);
   });
 
   it('finds the config file through its variable', () => {
@@ -100,25 +109,27 @@ describe('mistakes', () => {
     [{ config: 'other.json' }, 'unknown key config.'],
     [{ threads: true }, 'threads must be a string or a number'],
     [{ threads: 1.5 }, 'threads: expected a whole number from 1 to 1024, not "1.5"'],
-    ['{', 'is not JSON'],
-    ['[]', 'must hold a JSON object'],
+    ['{', 'is not YAML: missing char in line 1'],
+    ['[]', 'must hold keys and values'],
+    ['threads: 2\nthreads: 3', 'is not YAML: duplicate key in line 2'],
+    ['threads: !!js/function 2', 'is not YAML: tag resolve failed in line 1'],
+    ['upstream: &all [ws://one]\narchive: *all', 'must not use aliases'],
+    ['threads: 2\n---\nthreads: 3', 'is not YAML: multiple docs in line 2'],
+    ['https://user:s3cret@host: 2', 'unknown key.'],
   ])('in the file: %j', (content, message) => {
     expect(() => serve(['--config', configFile(content)])).toThrow(message);
   });
 
   it('does not quote a file that may hold credentials', () => {
     const config = configFile('{"upstream": "https://user:s3cret@host" "threads": 2}');
-    const message = `config file ${config} is not JSON: Expected ',' or '}' after property value`;
-    expect(() => serve(['--config', config])).toThrow(message);
-    const cut = configFile('{"upstream": user:s3cret@host}');
     let error: unknown;
     try {
-      serve(['--config', cut]);
+      serve(['--config', config]);
     } catch (thrown) {
       error = thrown;
     }
     expect(inspect(error)).not.toContain('s3cret');
-    expect(error).toMatchObject({ message: `config file ${cut} is not JSON: Unexpected token 'u'` });
+    expect(error).toMatchObject({ message: `config file ${config} is not YAML: unexpected token in line 1` });
   });
 
   it('names a file that cannot be read', () => {

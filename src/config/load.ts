@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readConfigFile } from './file.ts';
 import { readFlags, type Setting, type Settings } from './flags.ts';
-import { flagOf, OPTION_ROWS, rowsOf, variableOf } from './rows.ts';
+import { flagOf, rowsOf, variableOf } from './rows.ts';
 import { type Command, isRequired, type OptionSpec } from './spec.ts';
-import { suggestion } from './suggest.ts';
-import { type CommandOptions, OPTIONS, type OptionName } from './table.ts';
+import type { CommandOptions, OptionName } from './table.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Where options come from; a test gives its own. */
@@ -12,16 +11,15 @@ export interface OptionSources {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** The origin of what nothing set. */
+export const DEFAULT = 'default';
+
 /** Resolves the options of a command. Precedence: flag, environment variable, config file, default. */
 export function loadOptions<C extends Command>(command: C, sources: OptionSources): CommandOptions<C> {
-  const flags = readFlags(command, sources.args);
-  const variables = readVariables(command, sources.env);
-  const configFile = flags.get('config') ?? variables.get('config');
-  const file: Settings = configFile === undefined ? new Map() : readConfigFile(configFile);
-
+  const settings = settingsOf(command, sources);
   const options: Partial<Record<OptionName, unknown>> = {};
   for (const [name, spec] of rowsOf(command)) {
-    const setting = flags.get(name) ?? variables.get(name) ?? file.get(name) ?? defaultOf(spec);
+    const setting = settings.get(name);
     if (setting !== undefined) options[name] = parseSetting(spec, setting);
     else if (isRequired(spec, command)) {
       throw new UsageError(`${flagOf(name)} ${spec.value} is missing (or set ${variableOf(name)})`);
@@ -31,8 +29,23 @@ export function loadOptions<C extends Command>(command: C, sources: OptionSource
   return options as CommandOptions<C>;
 }
 
+/** What each option of a command is set to, and by what. */
+export function settingsOf(command: Command, sources: OptionSources): Settings {
+  const flags = readFlags(command, sources.args);
+  const variables = readVariables(command, sources.env);
+  const configFile = flags.get('config') ?? variables.get('config');
+  const file: Settings = configFile === undefined ? new Map() : readConfigFile(configFile);
+
+  const settings = new Map<OptionName, Setting>();
+  for (const [name, spec] of rowsOf(command)) {
+    const setting = flags.get(name) ?? variables.get(name) ?? file.get(name) ?? defaultOf(spec);
+    if (setting !== undefined) settings.set(name, setting);
+  }
+  return settings;
+}
+
 function defaultOf(spec: OptionSpec): Setting | undefined {
-  return spec.default === undefined ? undefined : { text: spec.default, origin: 'default' };
+  return spec.default === undefined ? undefined : { text: spec.default, origin: DEFAULT };
 }
 
 function parseSetting(spec: OptionSpec, setting: Setting): unknown {
@@ -53,44 +66,4 @@ function readVariables(command: Command, env: OptionSources['env']): Settings {
     if (text !== undefined && text !== '') settings.set(name, { text, origin: variableOf(name) });
   }
   return settings;
-}
-
-/** One file serves every command, so a known key that this command has no use for is fine. */
-function readConfigFile(file: Setting): Settings {
-  const keys = OPTION_ROWS.map(([name]) => name).filter((name) => name !== 'config');
-  const settings = new Map<OptionName, Setting>();
-  for (const [key, value] of Object.entries(parseConfigFile(file))) {
-    const name = keys.find((known) => known === key);
-    if (name === undefined) throw new UsageError(`${file.text}: unknown key ${key}.${suggestion(key, keys)}`);
-    settings.set(name, {
-      text: fileText(OPTIONS[name], value, `${file.text}: ${key}`),
-      origin: `${file.text}: ${key}`,
-    });
-  }
-  return settings;
-}
-
-function fileText({ repeatable, isSwitch }: OptionSpec, value: unknown, where: string): string {
-  if (typeof value === 'string' || typeof value === 'number') return String(value);
-  if (isSwitch === true && typeof value === 'boolean') return value ? 'on' : 'off';
-  if (repeatable === true && Array.isArray(value) && value.every((entry) => typeof entry === 'string')) {
-    return value.join(',');
-  }
-  throw new UsageError(`${where} must be a string or a number`);
-}
-
-function parseConfigFile(file: Setting): object {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(readFileSync(file.text, 'utf8'));
-  } catch (cause) {
-    if (cause instanceof SyntaxError) {
-      // Without what V8 quotes of the text, and without the cause that has it: it may be half of a credential.
-      const reason = cause.message.replace(/, (?:\.{3})?".*"(?:\.{3})? is not valid JSON$/s, '');
-      throw new UsageError(`config file ${file.text} is not JSON: ${reason}`);
-    }
-    throw new UsageError(`config file ${file.text} cannot be read: ${String(cause)}`, { cause });
-  }
-  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
-  throw new UsageError(`config file ${file.text} must hold a JSON object`);
 }

@@ -1,5 +1,5 @@
-import { flagOf, rowsOf, variableOf } from './rows.ts';
-import { COMMANDS, type Command, isRequired, type OptionSpec } from './spec.ts';
+import { flagOf, type OPTION_ROWS, rowsOf, variableOf } from './rows.ts';
+import { COMMANDS, type Command, isRequired, type OptionSpec, VERBS } from './spec.ts';
 import type { OptionName } from './table.ts';
 
 /** The help text of the program. */
@@ -19,14 +19,15 @@ export function renderHelp(): string {
 
 /** The help text of one command. */
 export function renderCommandHelp(command: Command): string {
-  const rows = rowsOf(command).map(([name, spec]) => ({ usage: usageOf(name, spec), spec }));
-  const width = Math.max(...rows.map(({ usage }) => usage.length));
-  const lines = [`Usage: chain-query ${command} [options]`, '', `${COMMANDS[command]}.`];
-  let group = '';
-  for (const { usage, spec } of rows) {
-    if (spec.group !== group) lines.push('', `${spec.group}:`);
-    group = spec.group;
-    lines.push(`  ${usage.padEnd(width)}  ${spec.doc}${defaultNote(spec, command)}`);
+  const rows = rowsOf(command);
+  const width = Math.max(...rows.map(([name, spec]) => usageOf(name, spec).length));
+  const verbs = VERBS[command] === undefined ? '' : ` ${VERBS[command].join('|')}`;
+  const lines = [`Usage: chain-query ${command}${verbs} [options]`, '', `${COMMANDS[command]}.`];
+  for (const [heading, section] of sectionsOf(rows)) {
+    lines.push('', `${heading}:`);
+    for (const [name, spec] of section) {
+      lines.push(`  ${usageOf(name, spec).padEnd(width)}  ${spec.doc}${defaultNote(spec, command)}`);
+    }
   }
   lines.push(
     '',
@@ -44,23 +45,33 @@ export function renderOptionsPage(): string {
     'Generated from `src/config/table.ts` by `npm run docs`. Do not edit.',
     '',
     'A flag beats an environment variable, a variable beats the config file, the file beats the default.',
-    'The config file is JSON, named by `--config`. An unknown flag or key is an error. An empty variable counts as unset.',
+    'The config file is YAML (or JSON), named by `--config`. An unknown flag or key is an error. An empty variable counts as unset.',
+    '`chain-query config check` says whether all of it is valid; `chain-query config print` says what each option is and by what, secrets hidden.',
     'Sizes are bytes, or a number with `KiB`, `MiB`, `GiB` or `TiB`. A flag with … may be given several times; its',
     'variable separates values by commas, its file key may be a list. Switches are `on` or `off`.',
+    'The first table has what most people set. Everything below it has a default that is good until a measurement says otherwise.',
   ];
-  let group = '';
-  for (const [name, spec] of rowsOf()) {
-    if (spec.group !== group) {
-      lines.push('', `## ${spec.group}`, '', '| flag | variable | file key | default | commands | meaning |');
-      lines.push('|---|---|---|---|---|---|');
+  for (const [heading, rows] of sectionsOf(rowsOf())) {
+    lines.push('', `## ${heading}`, '', '| flag | variable | file key | default | commands | meaning |');
+    lines.push('|---|---|---|---|---|---|');
+    for (const [name, spec] of rows) {
+      const fallback = spec.default === undefined ? neededBy(spec) : `\`${spec.default}\``;
+      const key = name === 'config' ? '–' : `\`${name}\``;
+      const cells = [`\`${usageOf(name, spec)}\``, `\`${variableOf(name)}\``, key, fallback];
+      lines.push(`| ${[...cells, spec.commands.join(', '), spec.doc].join(' | ')} |`);
     }
-    group = spec.group;
-    const fallback = spec.default === undefined ? neededBy(spec) : `\`${spec.default}\``;
-    const key = name === 'config' ? '–' : `\`${name}\``;
-    const cells = [`\`${usageOf(name, spec)}\``, `\`${variableOf(name)}\``, key, fallback];
-    lines.push(`| ${[...cells, spec.commands.join(', '), spec.doc].join(' | ')} |`);
   }
   return `${lines.join('\n')}\n`;
+}
+
+type Rows = typeof OPTION_ROWS;
+
+/** The common ones first, then the others by what they are about, in the order of the table. */
+function sectionsOf(rows: Rows): ReadonlyMap<string, Rows> {
+  return Map.groupBy(
+    [...rows].sort(([, a], [, b]) => Number(b.isCommon ?? false) - Number(a.isCommon ?? false)),
+    ([, spec]) => (spec.isCommon === true ? 'Options' : `Advanced: ${spec.group}`),
+  );
 }
 
 function usageOf(name: OptionName, spec: OptionSpec): string {
@@ -74,6 +85,5 @@ function defaultNote(spec: OptionSpec, command: Command): string {
 }
 
 function neededBy({ required }: OptionSpec): string {
-  if (required === undefined) return '–';
-  return required === true ? 'required' : `required by ${required.join(', ')}`;
+  return required === undefined ? '–' : `required by ${required.join(', ')}`;
 }

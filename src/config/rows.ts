@@ -1,4 +1,4 @@
-import type { Command, OptionSpec } from './spec.ts';
+import { type Command, type OptionSpec, VERBS } from './spec.ts';
 import { OPTIONS, type OptionName } from './table.ts';
 
 /** The rows of the table, in order. */
@@ -6,7 +6,7 @@ export const OPTION_ROWS = Object.entries(OPTIONS) as readonly (readonly [Option
 
 /** The rows that one command takes, or all of them. */
 export function rowsOf(command?: Command): typeof OPTION_ROWS {
-  return command === undefined
+  return command === undefined || VERBS[command] !== undefined
     ? OPTION_ROWS
     : OPTION_ROWS.filter(([, spec]) => spec.commands.includes(command));
 }

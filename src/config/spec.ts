@@ -9,9 +9,13 @@ export const COMMANDS = {
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
   chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
+  config: 'Check what is configured, or print it with where it comes from; secrets are hidden',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
+
+/** What must follow the name of a command that does more than one thing. It takes the options of all. */
+export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = { config: ['check', 'print'] };
 
 const GROUPS = [
   'General',
@@ -40,9 +44,11 @@ export interface OptionSpec<T = unknown> {
   readonly value: string;
   readonly parse: Parser<T>;
   readonly doc: string;
+  /** One of the few that most people set: it stands before the others in help texts. */
+  readonly isCommon?: true;
   readonly default?: string;
-  /** By every command, or by some. Without it and without a default, the option may be left out. */
-  readonly required?: true | readonly Command[];
+  /** By which commands. Without it and without a default, the option may be left out. */
+  readonly required?: readonly Command[];
   /** Several values: the flag may be given more than once, texts separate them by commas, the file may have a list. */
   readonly repeatable?: true;
   /** May carry a credential: messages do not repeat it, least of all one that is wrong. */
@@ -53,5 +59,5 @@ export interface OptionSpec<T = unknown> {
 
 /** Whether a command cannot do without an option that has no default. */
 export function isRequired({ required }: Pick<OptionSpec, 'required'>, command: Command): boolean {
-  return required === true || (required?.includes(command) ?? false);
+  return required?.includes(command) ?? false;
 }

@@ -29,7 +29,8 @@ export const OPTIONS = {
     commands: ALL_AND_DEV,
     value: 'FILE',
     parse: path,
-    doc: 'JSON file with options. Cannot itself be set in the file.',
+    isCommon: true,
+    doc: 'YAML or JSON file with options. Cannot itself be set in the file.',
   },
   logLevel: {
     group: 'General',
@@ -37,6 +38,7 @@ export const OPTIONS = {
     value: 'LEVEL',
     parse: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     default: 'info',
+    isCommon: true,
     doc: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
   },
   data: {
@@ -45,6 +47,7 @@ export const OPTIONS = {
     value: 'DIR',
     parse: path,
     required: ON_STORES,
+    isCommon: true,
     doc: 'Folder of the embedded store.',
   },
   genesis: {
@@ -52,7 +55,8 @@ export const OPTIONS = {
     commands: IMPORT,
     value: 'FILE',
     parse: path,
-    required: true,
+    required: IMPORT,
+    isCommon: true,
     doc: 'Genesis file with the chain config and the first state.',
   },
   blocks: {
@@ -60,7 +64,8 @@ export const OPTIONS = {
     commands: IMPORT,
     value: 'FILE',
     parse: path,
-    required: true,
+    required: IMPORT,
+    isCommon: true,
     doc: 'RLP blocks to execute, one after another, from block 1.',
   },
   importBatch: {
@@ -96,6 +101,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8545',
+    isCommon: true,
     doc: 'Public listener: no key, eth_getBlockReceipts answers 403. `off` closes it.',
   },
   dedicated: {
@@ -104,6 +110,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8546',
+    isCommon: true,
     doc: 'Dedicated listener: every method and wider limits. `off` closes it.',
   },
   admin: {
@@ -112,6 +119,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8547',
+    isCommon: true,
     doc: 'Admin listener: health and metrics. `off` closes it.',
   },
   allowedHosts: {
@@ -316,9 +324,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-type ValueOf<Spec extends OptionSpec, C extends Command> = Spec extends
-  | { readonly default: string }
-  | { readonly required: true }
+type ValueOf<Spec extends OptionSpec, C extends Command> = Spec extends { readonly default: string }
   ? ReturnType<Spec['parse']>
   : Spec extends { readonly required: readonly (infer By)[] }
     ? C extends By

@@ -18,6 +18,7 @@ export const FOLLOWING_OPTIONS = {
     isSecret: true,
     repeatable: true,
     required: BACKFILL,
+    isCommon: true,
     doc: 'JSON-RPC server of the chain to follow, over HTTP or WebSocket. Several are used together.',
   },
   chain: {
@@ -25,6 +26,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE_AND_DOCTOR,
     value: 'NAME|FILE',
     parse: path,
+    isCommon: true,
     doc: 'Rules of the chain: a name of docs/chains.md or a genesis file. Left out, they are those kept in the store, else they go by the chain id.',
   },
   anchor: {
@@ -117,6 +119,7 @@ export const FOLLOWING_OPTIONS = {
     parse: urls,
     isSecret: true,
     repeatable: true,
+    isCommon: true,
     doc: 'Archive server that is asked for state below the anchor. Without one, that is an error.',
   },
   history: {
@@ -124,6 +127,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE,
     value: 'SPAN',
     parse: span(MANY),
+    isCommon: true,
     doc: 'What is kept: blocks (100000b), a time (30d), or the larger of both; at least the undo window. What is older is deleted. Left out, all is kept.',
   },
   upstreamTimeoutMs: {
