@@ -39,12 +39,15 @@ const sealed = (block: MadeBlock, diff?: StateDiff): FeedEvent => ({
 
 class Results implements Sink {
   results: unknown[] = [];
+  /** What came beside them. */
+  readonly places: unknown[] = [];
   closedWith: number | undefined;
   readonly isFull = false;
 
   send(message: Buffer): void {
-    const { params } = JSON.parse(message.toString()) as { params: { result: unknown } };
+    const { params } = JSON.parse(message.toString()) as { params: { result: unknown; flashblock?: unknown } };
     this.results.push(params.result);
+    if (params.flashblock !== undefined) this.places.push(params.flashblock);
   }
 
   drained(): Promise<void> {
@@ -135,6 +138,7 @@ it('newFlashblocks: the block so far with its transactions; transactions one by 
     { pieces: 1, hash: blockHash, transactions: transactions.slice(0, 1) },
     { pieces: 2, hash: blockHash, transactions },
   ]);
+  expect(blocks.places).toEqual([0, 1].map((index) => ({ payloadId: 'a', index })));
   expect(hashes.take()).toEqual([1, 4, 2].map((transaction) => hashOf(`transaction ${transaction}`)));
   const sent = full.take() as {
     readonly transaction: number;

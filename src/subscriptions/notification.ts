@@ -1,25 +1,27 @@
 import type { Hex } from '../primitives/hex.ts';
 
-/** A message of a subscription, in geth's envelope; `result` is JSON. */
-export function notification(id: Hex, result: string): Buffer {
+/** A message of a subscription, in geth's envelope; `result` is JSON, and so is `more`, members that go beside it. */
+export function notification(id: Hex, result: string, more = ''): Buffer {
   return Buffer.from(
-    `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
+    `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}${more}}}`,
   );
 }
 
 /** The same result for many: subscriptions of different connections often have one id, and share the bytes. */
 export class SharedNotification {
   readonly result: string;
+  readonly #more: string;
   readonly #byId = new Map<Hex, Buffer>();
 
-  constructor(result: string) {
+  constructor(result: string, more = '') {
     this.result = result;
+    this.#more = more;
   }
 
   to(id: Hex): Buffer {
     let bytes = this.#byId.get(id);
     if (bytes === undefined) {
-      bytes = notification(id, this.result);
+      bytes = notification(id, this.result, this.#more);
       this.#byId.set(id, bytes);
     }
     return bytes;

@@ -226,7 +226,7 @@ export class PreconfirmedRig implements AsyncDisposable {
     while ((this.#stack.at(-1)?.number ?? -1) >= number) this.#stack.pop();
     // Of a whole block it only shows that there is more in it.
     const grown = (before?.index ?? 0) + (transactions.length > (before?.transactions?.length ?? 0) ? 1 : 0);
-    const index = this.feed === 'raw' || message.index === 0 ? message.index : grown;
+    const index = this.feed !== 'polling' || message.index === 0 ? message.index : grown;
     this.#stack.push({ number, index, hash: payload.blockHash, transactions });
     const shown = inForm(built, this.form);
     for (const server of this.servers) server.publish(shown);

@@ -161,7 +161,7 @@ export class FlashblockStream implements FlashblockFeed {
   #readNode({ data, isBinary }: WireMessage): Read | undefined {
     if (isBinary) return undefined;
     const said = readNodeMessage(Buffer.from(data).toString('utf8'), this.#options.maxTextBytes);
-    if (said?.kind === 'block') return this.#whole.read(said.block);
+    if (said?.kind === 'block') return this.#whole.read(said.block, said.place);
     return said?.kind === 'refused' ? { ok: 'refused', reason: said.reason } : said && { ok: 'subscribed' };
   }
 
@@ -187,7 +187,7 @@ export class FlashblockStream implements FlashblockFeed {
     this.#lastAt = clock.now();
     // Whole blocks that are not wanted were not cut.
     const isWanted = this.#kind !== 'raw' || flashblock === undefined || admits(flashblock.index === 0);
-    if (isWanted) take(flashblock);
+    if (isWanted) for (const next of [flashblock, ...(read.empty ?? [])]) take(next);
     else observe({ kind: 'standby', stream: this.name });
     return true;
   }

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import type { ConfirmedBlock, PreconfirmedFlashblock } from '../../feed/interface.ts';
 import type { BlockJson } from '../../head/block-json.ts';
+import type { PreconfirmedBlock } from '../../head/preconfirmed.ts';
 import { RenderedBlock } from '../../head/rendered.ts';
 import { type Hex, toHex } from '../../primitives/hex.ts';
 import type { Sink } from '../interface.ts';
@@ -56,7 +57,7 @@ export class BlockStreams {
     const newest = this.#modules.ledger.standing.at(-1);
     if (newest === undefined || risen.length === 0) return;
     if (this.#flashblocks.size > 0) {
-      tell(this.#flashblocks, this.#modules.json.preconfirmed(newest, 'whole'));
+      tell(this.#flashblocks, this.#modules.json.preconfirmed(newest, 'whole'), placeOf(newest));
     }
     for (const flashblock of risen) {
       this.#tellHashes(flashblock.outcome);
@@ -116,7 +117,12 @@ function* withLogs(
   }
 }
 
-function tell(streams: ReadonlySet<BlockStream>, result: string): void {
-  const message = new SharedNotification(result);
+/** Which flashblock a block so far is of: beside the block, whose members are those of Base's node. */
+function placeOf({ payloadId, index }: PreconfirmedBlock): string {
+  return `,"flashblock":${JSON.stringify({ payloadId, index })}`;
+}
+
+function tell(streams: ReadonlySet<BlockStream>, result: string, more?: string): void {
+  const message = new SharedNotification(result, more);
   for (const { id, sink } of streams) sink.send(message.to(id));
 }

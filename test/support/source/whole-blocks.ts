@@ -1,4 +1,3 @@
-import type { Hex } from '../../../src/primitives/hex.ts';
 import { toQuantity } from '../../../src/primitives/parse.ts';
 import { hashAfter, hashOf } from './flashblocks.ts';
 
@@ -36,11 +35,11 @@ export function encoded(transaction: Readonly<Record<string, unknown>>): Uint8Ar
   return Buffer.from(`02${Buffer.from(String(transaction['name'])).toString('hex')}`, 'hex');
 }
 
-/** A notification of a node about it. */
-export function notification(block: Readonly<Record<string, unknown>>, subscription: Hex = '0x1'): string {
+/** A notification of a node about it; `flashblock` is what nodes of ours say beside it. */
+export function notification(block: Readonly<Record<string, unknown>>, flashblock?: unknown): string {
   return JSON.stringify({
     jsonrpc: '2.0',
     method: 'eth_subscription',
-    params: { subscription, result: block },
+    params: { subscription: '0x1', result: block, flashblock },
   });
 }

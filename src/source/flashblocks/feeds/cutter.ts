@@ -13,14 +13,19 @@ interface Last {
   readonly index: number;
   readonly block: WholeBlock;
   readonly at: number;
+  /** What its source calls it, where it says so. */
+  readonly toldId: string | undefined;
 }
 
 const PAYLOAD_ID_BYTES = 8;
+/** A source that counts further than this is not followed there: no block has as many flashblocks at once. */
+const MOST_EMPTY = 64;
 
 /**
  * Cuts whole blocks, as one source shows them again and again, into flashblocks. A block is what it is by its number, its
  * parent and the rest of its base, and by the transactions it began with: each growth is the next index, and what does
- * not go on from there begins again at index 0, with a payload id of its own.
+ * not go on from there begins again at index 0, with a payload id of its own. A source that says which flashblock a block is
+ * of is followed in that, so that both number them alike.
  */
 export class WholeBlockCutter {
   readonly #name: string;
@@ -37,11 +42,11 @@ export class WholeBlockCutter {
   }
 
   /** The next flashblock; nothing where all of it was there before. Throws where a transaction is not what it says. */
-  cut(block: WholeBlock, at: number): Flashblock | undefined {
+  cut(block: WholeBlock, at: number, toldId?: string): Flashblock | undefined {
     const last = this.#last;
     if (last !== undefined && block.number < last.block.number && at - last.at < this.#staleMs)
       return undefined;
-    const isSame = last !== undefined && isSameBase(last.block, block);
+    const isSame = last !== undefined && last.toldId === toldId && isSameBase(last.block, block);
     if (isSame && isPrefix(block.hashes, last.block.hashes)) {
       this.#last = { ...last, at };
       return undefined;
@@ -51,8 +56,18 @@ export class WholeBlockCutter {
     const transactions = this.#encode(block.transactions.slice(known));
     const payloadId = before?.payloadId ?? this.#newPayloadId(block);
     const index = before === undefined ? 0 : before.index + 1;
-    this.#last = { payloadId, index, block, at };
+    this.#last = { payloadId, index, block, at, toldId };
     return flashblockOf(block, { payloadId, index, transactions });
+  }
+
+  /** Flashblocks without transactions that make the last one number `index`; none where it is that, or further. */
+  upTo(index: number): readonly Flashblock[] {
+    const last = this.#last;
+    if (last === undefined || index - last.index > MOST_EMPTY) return [];
+    const indexes = Array.from({ length: Math.max(0, index - last.index) }, (_, at) => last.index + 1 + at);
+    this.#last = { ...last, index: Math.max(index, last.index) };
+    const { block, payloadId } = last;
+    return indexes.map((next) => flashblockOf(block, { payloadId, index: next, transactions: [] }));
   }
 
   /** Begins anew: what comes next is an index 0. */

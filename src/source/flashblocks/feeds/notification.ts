@@ -1,9 +1,15 @@
 import { encodeCall, readAnswer } from '../../transport/json-rpc.ts';
 import { parseJson } from '../../transport/parse-json.ts';
 
+/** Which flashblock a whole block is of, as the node that tells of it counts them. */
+export interface FlashblockPlace {
+  readonly payloadId: string;
+  readonly index: number;
+}
+
 /** What a node says over its WebSocket. */
 export type NodeMessage =
-  | { readonly kind: 'block'; readonly block: unknown }
+  | { readonly kind: 'block'; readonly block: unknown; readonly place: FlashblockPlace | undefined }
   | { readonly kind: 'subscribed' }
   | { readonly kind: 'refused'; readonly reason: string };
 
@@ -17,9 +23,18 @@ export function readNodeMessage(text: string, maxChars: number): NodeMessage | u
   const { jsonrpc, method, params } = parsed.value as Readonly<Record<string, unknown>>;
   if (jsonrpc !== '2.0') return undefined;
   if (method === 'eth_subscription') {
-    return { kind: 'block', block: (params as { readonly result?: unknown } | undefined)?.result };
+    const told = params as { readonly result?: unknown; readonly flashblock?: unknown } | undefined;
+    return { kind: 'block', block: told?.result, place: readPlace(told?.flashblock) };
   }
   const answer = readAnswer(parsed.value);
   if (answer === undefined) return undefined;
   return 'error' in answer ? { kind: 'refused', reason: answer.error.message } : { kind: 'subscribed' };
+}
+
+/** Nothing where a node does not say it, as most do not. */
+function readPlace(value: unknown): FlashblockPlace | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { payloadId, index } = value as Readonly<Record<string, unknown>>;
+  const isPlace = typeof payloadId === 'string' && Number.isSafeInteger(index) && Number(index) >= 0;
+  return isPlace ? { payloadId, index: Number(index) } : undefined;
 }

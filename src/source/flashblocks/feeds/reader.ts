@@ -3,11 +3,16 @@ import { DecodeError } from '../decode.ts';
 import type { Flashblock } from '../flashblock.ts';
 import { WholeBlockCutter } from './cutter.ts';
 import type { FeedModules } from './feed.ts';
+import type { FlashblockPlace } from './notification.ts';
 import { readWholeBlock } from './whole-block.ts';
 
-/** What became of a block that a source showed. */
+/** What became of a block that a source showed: what is new in it, and flashblocks after that in which nothing is. */
 export type WholeRead =
-  | { readonly ok: true; readonly flashblock: Flashblock | undefined }
+  | {
+      readonly ok: true;
+      readonly flashblock: Flashblock | undefined;
+      readonly empty?: readonly Flashblock[];
+    }
   | { readonly ok: false; readonly error: DecodeError };
 
 /** Reads the whole blocks of one source, and cuts them where they are wanted. Never throws: it is somebody else's input. */
@@ -32,19 +37,21 @@ export class WholeBlockReader {
     return this.#isVerified;
   }
 
-  read(value: unknown): WholeRead {
+  /** `place` where the source says which flashblock it is of. */
+  read(value: unknown, place?: FlashblockPlace): WholeRead {
     try {
       const block = readWholeBlock(value);
       if (!this.#modules.admits(true)) {
         this.#cutter.reset();
         return { ok: true, flashblock: undefined };
       }
-      const flashblock = this.#cutter.cut(block, this.#modules.clock.now());
+      const flashblock = this.#cutter.cut(block, this.#modules.clock.now(), place?.payloadId);
+      const empty = place === undefined ? [] : this.#cutter.upTo(place.index);
       if (this.#isVerified && flashblock !== undefined && flashblock.diff.logsBloom === undefined) {
         this.#isVerified = false;
         this.#modules.observe({ kind: 'unverified', stream: this.#name });
       }
-      return { ok: true, flashblock };
+      return { ok: true, flashblock, empty };
     } catch (error) {
       // Whoever encodes says what it read, which is not for logs.
       const isOurs = error instanceof InvalidParamsError;

@@ -72,7 +72,7 @@ class Rig {
     this.clock.advance(ms);
   }
 
-  async takes(count: number): Promise<readonly string[]> {
+  async takes(count: number): Promise<string[]> {
     await until(() => this.taken.length >= count);
     return this.taken;
   }
@@ -138,6 +138,32 @@ describe('a WebSocket shows what it is', () => {
     for (let at = 0; at < options.maxUndecodable; at++) socket.send(notification({ number: '0x7' }));
     await until(() => !socket.isOpen);
     expect(rig.feed.health).toMatchObject({ state: 'lost', undecodable: options.maxUndecodable });
+  });
+
+  it('numbers flashblocks as a node does that says which they are', async () => {
+    const rig = await Rig.start({ kind: 'newFlashblocks' });
+    const socket = await rig.socket();
+    const say = (names: string, payloadId: unknown, index: unknown): void =>
+      socket.send(notification(wholeBlock(7, names.split('')), { payloadId, index }));
+    // In the middle of a block: what it has comes as index 0.
+    say('ab', 'one', 2);
+    expect((await rig.takes(3)).splice(0)).toEqual(['7:0', '7:1', '7:2']);
+    say('abc', 'one', 3);
+    expect((await rig.takes(1)).splice(0)).toEqual(['7:3']);
+    // One without transactions, and one that is late.
+    say('abc', 'one', 4);
+    say('ab', 'one', 2);
+    expect((await rig.takes(3)).splice(0)).toEqual(['same', '7:4', 'same']);
+    // Built again, with nothing else in it so far.
+    say('ab', 'two', 0);
+    say('abc', 'two', 2);
+    expect((await rig.takes(3)).splice(0)).toEqual(['7:0', '7:1', '7:2']);
+    // What makes no sense is not followed.
+    say('abcd', 'two', 1e9);
+    say('abcde', 'two', -1);
+    say('abcdef', 3, 'x');
+    expect((await rig.takes(3)).splice(0)).toEqual(['7:3', '7:0', '7:1']);
+    expect(rig.feed.health.undecodable).toBe(0);
   });
 
   it('begins a block anew when it is wanted again', async () => {
