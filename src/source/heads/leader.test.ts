@@ -161,6 +161,26 @@ describe('who leads', () => {
     expect(world.say('a', main(11)).leader).toBe('b');
   });
 
+  it('is waited for while it is away, but blocks are not: who has our head is gone on with, at its word', () => {
+    const world = new World(2);
+    world.leader.lost('a', world.now);
+    // Heads between were not named: it has just come back, or is polled.
+    expect(world.say('b', main(14))).toMatchObject({ leader: 'a', target: undefined, ask: ['b'] });
+    world.leader.answered('b', world.ours.hash, true, world.now);
+    expect(world.decide()).toMatchObject({
+      leader: 'a',
+      target: { mode: 'extend', head: { number: 14, upstream: 'b' } },
+    });
+    const parted = new World(2);
+    parted.leader.lost('a', parted.now);
+    parted.say('b', block('fork', 14, 9));
+    parted.leader.answered('b', parted.ours.hash, false, parted.now);
+    expect(parted.decide().target).toBeUndefined();
+    // One that is there decides alone what is gone to.
+    const led = new World(2);
+    expect(led.say('b', main(14))).toMatchObject({ target: undefined, ask: [] });
+  });
+
   it.each(['caught lying', 'of another chain'] as const)(
     'is another at once when the leader is %s',
     (why) => {

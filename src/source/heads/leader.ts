@@ -256,17 +256,21 @@ export class Leader {
     return isFork && others.length === 0 ? { head: target, mode: 'follow' } : undefined;
   }
 
-  /** The highest head of anybody that stands on ours, by the heads that were named between them. */
+  /**
+   * The highest head of anybody that stands on ours, by the heads that were named between them. While the leader is away,
+   * also by the word of who named it: whoever is polled, or has just come back, has not named them all.
+   */
   #extension(moment: Moment): Target | undefined {
     const ours = this.#ours;
+    const isLed = this.#leader !== undefined && this.#heads.of(this.#leader).lostAt === undefined;
     let best: Target | undefined;
     for (const named of this.#others(moment)) {
       const { head, upstream, failing } = named;
       // One that names what nobody has would be waited for again and again.
       if (head === undefined || failing !== undefined || this.#isBarred(upstream, moment.now)) continue;
       if (head.number <= (best?.head.number ?? ours.number)) continue;
-      if (this.#heads.linked(named, ours, moment.under) === 'holds')
-        best = { head: { ...head, upstream }, mode: 'extend' };
+      const standing = isLed ? this.#heads.linked(named, ours, moment.under) : this.#standing(named, moment);
+      if (standing === 'holds') best = { head: { ...head, upstream }, mode: 'extend' };
     }
     return best;
   }
