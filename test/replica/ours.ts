@@ -25,6 +25,8 @@ export interface Replica extends AsyncDisposable {
   ready(): Promise<{ readonly ready: boolean; readonly warnings?: readonly string[] }>;
   /** How often it found an upstream lying. */
   lies(): Promise<number>;
+  /** Ends it without warning. */
+  kill(): Promise<void>;
 }
 
 /** The block that an answer was made at, as its headers say (contract B3). */
@@ -52,6 +54,7 @@ export function selfReplica(chain: WorkloadChain, url = chain.url): Replica {
     lies: () => Promise.resolve(0),
     byDiffsFrom: () => Promise.resolve(0),
     ready: () => Promise.resolve({ ready: true }),
+    kill: () => Promise.reject(new Error('the upstream itself is not to be killed')),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -65,12 +68,17 @@ function sumOf(metrics: string, name: string): number | undefined {
   return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
 }
 
-/** Our node, following the chain from where it is now. */
-export async function startReplica(chain: WorkloadChain, options: readonly string[] = []): Promise<Replica> {
+/** Our node, following the chain from where it is now; from the chain's own node when no upstreams are given. */
+export async function startReplica(
+  chain: WorkloadChain,
+  options: readonly string[] = [],
+  upstreams: readonly string[] = [chain.ws],
+): Promise<Replica> {
   const dir = await tempDir('replica');
   const portFile = join(dir.path, 'ports.json');
   const running = startCli([
-    ...['serve', '--data', join(dir.path, 'data'), '--upstream', chain.ws, '--chain', chain.rulesFile],
+    ...['serve', '--data', join(dir.path, 'data'), '--chain', chain.rulesFile],
+    ...upstreams.flatMap((url) => ['--upstream', url]),
     ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
     ...['--listen-port-file', portFile],
     ...(chain.serveOptions ?? []),
@@ -113,6 +121,11 @@ export async function startReplica(chain: WorkloadChain, options: readonly strin
       ready: async () =>
         (await (await fetch(`http://${ports['admin']}/readyz`)).json()) as { ready: boolean },
       taken: async () => (await metric('chain_query_taken_transactions_total')) ?? 0,
+      async kill() {
+        stopping = true;
+        running.signal('SIGKILL');
+        await running.exited;
+      },
       [Symbol.asyncDispose]: stop,
     };
   } catch (error) {

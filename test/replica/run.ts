@@ -16,6 +16,7 @@ import { runLies } from './lying.ts';
 import { checkNaming, startWithNatives } from './natives.ts';
 import { type Replica, selfReplica, startReplica } from './ours.ts';
 import { showDifferences } from './report.ts';
+import { startViaNode, type ViaNode } from './via-node.ts';
 
 const { values } = parseArgs({
   options: {
@@ -31,7 +32,9 @@ const { values } = parseArgs({
     native: { type: 'boolean', default: false },
     /** Only a chain that goes over to rules that our node is not told: it follows by state diffs. */
     'unknown-fork': { type: 'boolean', default: false },
-    /** With `native` or `unknown-fork`: has our node prove what it takes. */
+    /** Our node follows another one of ours, which is killed on the way. */
+    'via-node': { type: 'boolean', default: false },
+    /** With `native`, `unknown-fork` or `via-node`: has our node prove what it takes. */
     'verify-state': { type: 'boolean', default: false },
     /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
     self: { type: 'boolean', default: false },
@@ -114,7 +117,7 @@ async function produce(
   chain: WorkloadChain,
   workload: Workload,
   view: ChainView,
-  replica: Replica,
+  replica: Replica | ViaNode,
   { blocks, blockMs }: Form,
 ): Promise<{ readonly maxLag: number; readonly reorganised: number }> {
   let maxLag = 0;
@@ -132,6 +135,7 @@ async function produce(
       await view.during(() => chain.mine(block));
     }
     maxLag = Math.max(maxLag, view.head - (await replica.head()).number);
+    if ('progress' in replica) await replica.progress(view.head, view.head / blocks);
     await until(
       'our node to keep up',
       async () => (view.head - (await replica.head()).number <= lagAllowed ? true : undefined),
@@ -163,8 +167,9 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
     ...(values['verify-state'] ? ['--verify-state'] : []),
     ...(forks ? ['--unknown-fork', 'follow-by-diffs'] : []),
   ];
-  const start = async (): Promise<Replica> => {
+  const start = async (): Promise<Replica | ViaNode> => {
     if (values.self) return selfReplica(chain, proxy.url);
+    if (values['via-node']) return startViaNode(chain, options);
     return native ? startWithNatives(chain, workload, options) : startReplica(chain, options);
   };
   await using replica = await start();
@@ -218,6 +223,7 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
   const wrong = native ? await checkNaming(replica, workload) : [];
   const mark = forks ? await checkForked(chain, replica, workload) : undefined;
   wrong.push(...(mark?.wrong ?? []));
+  if ('judge' in replica) wrong.push(...replica.judge());
   const taken = await replica.taken();
   if (native && taken === 0) wrong.push('no transaction entered a native contract');
   for (const what of wrong) console.log(`  ${what}`);
@@ -234,6 +240,10 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
       `at most ${produced.maxLag} blocks behind, asked again for a reorg ${totals.raced}, ` +
       `not comparable ${totals.notComparable}, spoilt answers missed ${totals.missed}`,
   );
+  if ('headAfterKillMs' in replica)
+    console.log(
+      `  ${replica.headAfterKillMs?.toFixed(0)} ms from the kill of the first to a block that came after it`,
+    );
   if (mark !== undefined) console.log(`  by state diffs from block ${mark.from} on`);
   if (native || forks)
     console.log(`  ${taken} transactions taken from state diffs, ${totals.forwarded} batches named`);
@@ -243,11 +253,11 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
 }
 
 const titleOf = ({ name, fast: isFast, native, forks }: Form): string =>
-  `${name}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}${forks ? ' with an unknown fork' : ''}`;
+  `${name}${values['via-node'] ? ' through another node of ours' : ''}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}${forks ? ' with an unknown fork' : ''}`;
 const isChosen = (name: ChainName): boolean => values.chain === 'all' || values.chain === name;
 const usual: readonly Form[] = [
   ...(values.fast ? [] : chainNames.map((name) => ({ ...plain, name }))),
-  ...(values.self ? [] : fastNames.map((name) => ({ ...fast, name }))),
+  ...(values.self || values['via-node'] ? [] : fastNames.map((name) => ({ ...fast, name }))),
 ];
 const forking: readonly Form[] = forkingNames.map((name) => ({ ...plain, name, forks: true }));
 const withNatives: readonly Form[] = tracingNames.map((name) => ({ ...plain, name, native: true }));
