@@ -45,7 +45,9 @@ class Results implements Sink {
   readonly isFull = false;
 
   send(message: Buffer): void {
-    const { params } = JSON.parse(message.toString()) as { params: { result: unknown; flashblock?: unknown } };
+    const { params } = JSON.parse(message.toString()) as {
+      params: { result: unknown; flashblock?: unknown };
+    };
     this.results.push(params.result);
     if (params.flashblock !== undefined) this.places.push(params.flashblock);
   }
