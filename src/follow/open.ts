@@ -70,8 +70,9 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       // Said once by whoever writes; pins wait, and what is lost of them is read again.
       if (!isUnwritable(err)) logger.error({ err }, 'pins cannot be written');
     };
-    const prove = withAncestors(provenReader({ source, store }), { source, store });
-    const believe = withAncestors(plainReader(source), { source, store });
+    const proven = provenReader({ source, store });
+    const prove = withAncestors(proven, { source, store, prove: proven });
+    const believe = withAncestors(plainReader(source), { source, store, prove: proven });
     const state = new PinnedState(
       { maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
       {

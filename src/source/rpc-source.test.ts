@@ -162,6 +162,16 @@ describe('block hashes', () => {
     expect(self).toEqual({ kind: 'unknown' });
   });
 
+  it('are not asked for again of one that does not hold the blocks', async () => {
+    const { source, asked } = await sourceOf(({ params }) =>
+      params[0] === '0x1' ? null : (chain[Number(params[0])] ?? chain[3]),
+    );
+    expect(await rejection(source.state(keys, word('3')))).toMatchObject({
+      type: { code: 'stateUnavailable' },
+    });
+    expect(asked('eth_getBlockByHash')).toBe(1);
+  });
+
   it('are not taken from another fork', async () => {
     const fork = block(2, word('e'), word('1'));
     const { source } = await sourceOf(({ params }) =>

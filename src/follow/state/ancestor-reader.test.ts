@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { StateKey } from '../../chain/state-key.ts';
+import { BLOCK_HASHES } from '../../chain/system-contracts.ts';
 import { headerHash } from '../../executor/native-executor.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { toQuantity } from '../../primitives/parse.ts';
+import { SourceError } from '../../source/errors.ts';
 import type { JsonObject, Lie } from '../../source/interface.ts';
 import { withAncestors } from './ancestor-reader.ts';
+import type { StateReader } from './reader.ts';
 
 const zero = `0x${'0'.repeat(64)}`;
 
@@ -90,6 +93,44 @@ describe('hashes below the copy', () => {
     expect(values[2]?.value && toHex(values[2].value)).toBe(chain[7]?.hash);
     expect(lies).toHaveLength(1);
     expect(lies[0]).toMatchObject({ item: at.hash, what: expect.stringContaining('header') });
+  });
+
+  describe('that upstreams do not hold', () => {
+    const gone = new SourceError(
+      { code: 'stateUnavailable', upstream: 'one' },
+      'it does not hold all blocks',
+    );
+    /** The ring of the chain, as far as it is proven: without leading zeros, as stores have it. */
+    const readProven = (prove: StateReader) => {
+      const source = { ancestors: () => Promise.reject(gone), report: () => {} };
+      const store = { canonicalHash: () => at.hash, header: () => heldHeader };
+      const read: StateReader = async (asked) => asked.map(() => ({ value: undefined, upstream: undefined }));
+      return withAncestors(read, { source, store, prove })([...keys], at, undefined);
+    };
+
+    it('are proven by what the chain keeps of them', async () => {
+      const asked: string[] = [];
+      const values = await readProven(async (slots) =>
+        slots.map((key) => {
+          if (key.kind !== 'slot') throw new Error('only slots are asked for');
+          asked.push(`${toHex(key.address)} ${Number(toHex(key.slot))}`);
+          return { value: Uint8Array.of(7, Number(toHex(key.slot))), upstream: 'one' };
+        }),
+      );
+      expect(asked).toEqual([10, 7].map((slot) => `${BLOCK_HASHES} ${slot}`));
+      const word = (end: string): string => `0x${end.padStart(64, '0')}`;
+      expect(values.map(({ value }) => value && toHex(value))).toEqual([word('70a'), undefined, word('707')]);
+    });
+
+    it.each([
+      [
+        'it has kept nothing',
+        async (slots: readonly StateKey[]) => slots.map(() => ({ value: new Uint8Array(), upstream: 'one' })),
+      ],
+      ['there are no proofs', () => Promise.reject(new SourceError({ code: 'unsupported' }, 'no proofs'))],
+    ])('are an error where %s', async (_, prove) => {
+      await expect(readProven(prove)).rejects.toMatchObject({ type: { code: 'stateUnavailable' } });
+    });
   });
 
   it('are an error when nobody tells the truth', async () => {

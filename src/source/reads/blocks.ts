@@ -209,6 +209,11 @@ export function readAncestors(
           upstream.request('eth_getBlockByNumber', [toQuantity(at), false], signal, options),
         ),
       );
+      // It has the block, so it is not late: its own copy begins above these, and asking again does not help.
+      if (blocks.includes(null)) {
+        const text = `${upstream.name}: it does not hold all blocks from ${from} up to ${hash}`;
+        throw new SourceError({ code: 'stateUnavailable', upstream: upstream.name }, text);
+      }
       return shaped(upstream, () => linked(upstream, blocks, numbers, parentHash));
     },
   });
