@@ -309,5 +309,6 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   scenarios: [],
   source: [],
   subscriptions: ['preconfirmed'],
+  'two-nodes': ['preconfirmed', 'replica', 'subscriptions'],
   soak: ['preconfirmed', 'subscriptions'],
 };
