@@ -56,6 +56,17 @@ const LONG: readonly Step[] = [
     command: 'npm run -s test:replica -- --native --blocks 60 --requests 600 --seed 20261115',
     tests: true,
   },
+  {
+    name: 'replica-via-node',
+    command:
+      'npm run -s test:replica -- --via-node --chain op-geth --blocks 60 --requests 600 --seed 20261115',
+    tests: true,
+  },
+  {
+    name: 'two-nodes',
+    command: 'npm run -s test:two-nodes -- --form allZero --flashblocks 24 --paced 3 --seed 20261115',
+    tests: true,
+  },
   { name: 'following', command: 'npm run -s test:following -- --seed 20261115', tests: true },
   {
     name: 'preconfirmed',

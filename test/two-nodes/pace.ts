@@ -26,7 +26,7 @@ export async function measurePace(
   using early = await LogKeeper.start(first.url, 'pendingLogs');
   using late = await LogKeeper.start(second.url, 'pendingLogs');
   let due = performance.now();
-  let isOver = false;
+  const over = new AbortController();
   rig.events = {
     published: async () => {
       due = Math.max(due + FLASHBLOCK_MS, performance.now());
@@ -37,7 +37,7 @@ export async function measurePace(
   const backwards: string[] = [];
   const balance = async (): Promise<void> => {
     let point = '';
-    for (; !isOver; reads += 1) {
+    for (; !over.signal.aborted; reads += 1) {
       const { url } = reads % 2 === 0 ? first : second;
       const calls = [{ method: 'eth_blockNumber', params: [] }];
       const { answers, headers } = await sendBatchNoting(
@@ -62,7 +62,7 @@ export async function measurePace(
     }
     await rig.seal();
   } finally {
-    isOver = true;
+    over.abort();
     await balancing;
   }
   const laterMs = [...late.arrivals].flatMap(([key, at]) => {
