@@ -5,7 +5,6 @@ import type { CommandOptions } from '../config/table.ts';
 import { ChainFacts } from '../executor/chain-facts.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
-import { StateProver } from '../executor/tries/state-prover.ts';
 import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';
@@ -126,7 +125,7 @@ async function serve({
   const { passOn } = passes;
   const services: NodeServices = {
     ...{ facts, fees: new FeeReader(facts), receipts, passOn, canSend },
-    prover: new StateProver((number) => store.scanState(number), { maxKeys: options.proofKeys }),
+    prover: executor,
     chainConfig: JSON.parse(chainConfig) as ChainConfig,
   };
   const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
