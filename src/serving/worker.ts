@@ -14,7 +14,6 @@ import { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import { filterMethods } from '../methods/filters/filter-methods.ts';
 import type { FilterAnswer } from '../methods/filters/host.ts';
 import type { MethodSettings, NodeServices } from '../methods/method.ts';
-import { passedOn } from '../methods/passed-on.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
@@ -130,11 +129,8 @@ async function serve({
   };
   const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
   const filters = streams.filters ?? remoteFilters;
-  const methods = createMethods(version, [
-    ...SUBSCRIPTION_METHODS,
-    ...filterMethods(filters),
-    ...(options.forward ?? []).map(passedOn),
-  ]);
+  const above = [...SUBSCRIPTION_METHODS, ...filterMethods(filters)];
+  const methods = createMethods(version, above, options.forward);
   const memory = new ClientMemory(
     { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
     { shares: clientMemory, workerIndex },
