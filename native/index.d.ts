@@ -117,16 +117,6 @@ export interface NativeRawTransaction {
   readonly nonce: number;
 }
 
-/** An account with its proof; all of what is not there is zero or empty. Numbers are quantities. */
-export interface NativeAccountProof {
-  readonly nonce: string;
-  readonly balance: string;
-  readonly codeHash: string;
-  readonly storageHash: string;
-  readonly nodes: string[];
-  readonly slots: { readonly value: string; readonly nodes: string[] }[];
-}
-
 /** A chain in memory, shared by the threads of the process that attach to it. */
 export declare class NativeChain {
   private constructor();
@@ -162,7 +152,7 @@ export declare class NativeChain {
   ): Promise<NativeExecution>;
   provide(missing: string, values: Uint8Array): void;
   revertTo(number: number): void;
-  setCommitment(commitment: NativeCommitment): void;
+  setCommitment(commitment: NativeTrie): void;
   /**
    * RLP of a block from the JSON of `eth_getBlockByHash` with whole transactions. It hashes to the `hash` in the JSON;
    * a part that does not fit is named after `invalid-block: `: header, transactions, uncles or withdrawals.
@@ -220,10 +210,15 @@ export declare class NativeChain {
   hasTrie(hash: string): boolean;
   /** The highest block at or below `number` whose trie is kept. */
   nearestTrie(number: number): { readonly number: number; readonly hash: string } | null;
-  /** Keeps the trie of the block with this header; false if it is not that of its state, or is too large. */
-  keepTrie(header: Uint8Array, trie: NativeTrie): boolean;
-  /** Keeps the trie of the block with this header, made from its parent's; false if that is not kept. */
-  extendTrie(header: Uint8Array, diff: Uint8Array): boolean;
+  /** Keeps the trie of the block with this header; false if it is not that of its state, or is too large. Hashed in the pool. */
+  keepTrie(header: Uint8Array, trie: NativeTrie): Promise<boolean>;
+  /** Keeps the trie of the block with this header, made from its parent's in the pool; false if that is not kept. */
+  extendTrie(header: Uint8Array, diff: Uint8Array): Promise<boolean>;
+  /**
+   * The JSON of `eth_getProof` for an account and some of its slots, which `keys` name in it, from the trie of a block; null if that is not
+   * kept. Made in the pool, which refuses with `busy` when it is full; so do the two above.
+   */
+  prove(hash: string, address: string, slots: string[], keys: string[]): Promise<Buffer | null>;
   /**
    * Executes a flashblock (the JSON of the whole message) on the one before it and compares gas used, receipts root,
    * logs bloom, blob gas used and hash of the block so far. The first one of a block that is there begins it anew. After `invalid-block`,
@@ -263,15 +258,6 @@ export declare class NativeChain {
   preconfirmedSizes(): NativePreconfirmedSizes;
 }
 
-/** Every account and slot of a state, gathered to compute its root. */
-export declare class NativeCommitment {
-  addAccount(address: Uint8Array, value: Uint8Array): void;
-  addSlot(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void;
-  root(): string;
-  /** Proves an account and some of its slots (32 bytes each). Goes over all of the state. */
-  prove(address: Uint8Array, slots: Uint8Array[]): NativeAccountProof;
-}
-
 /** Tells a block that is executed that nobody waits for it any more. */
 export declare class NativeCancel {
   cancel(): void;
@@ -282,6 +268,8 @@ export declare class NativeTrie {
   constructor();
   addAccount(address: Uint8Array, value: Uint8Array): void;
   addSlot(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void;
+  /** The state root. Hashes all of it, the first time. */
+  root(): string;
 }
 
 /** A simulation, from JSON. Read once, in the pool. */
@@ -380,7 +368,6 @@ export declare class NativeView {
 export interface Native {
   readonly NativeCancel: typeof NativeCancel;
   readonly NativeChain: typeof NativeChain;
-  readonly NativeCommitment: typeof NativeCommitment;
   readonly NativePooledCall: typeof NativePooledCall;
   readonly NativeTrace: typeof NativeTrace;
   readonly NativeSimulation: typeof NativeSimulation;

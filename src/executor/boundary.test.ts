@@ -136,7 +136,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
         ...methodsOf(native.NativeView).map((name) => [released, name] as const),
         ...methodsOf(native.NativePooledCall).map((name) => [call, name] as const),
         ...methodsOf(native.NativePooledCall).map((name) => [done, name] as const),
-        ...['addAccount', 'addSlot'].map((name) => [new native.NativeCommitment(), name] as const),
+        ...['addAccount', 'addSlot'].map((name) => [new native.NativeTrie(), name] as const),
         ...['readHeader', 'keccak256', 'checkProof'].map((name) => [native, name] as const),
         [native.NativeChain, 'attach'],
         [native.NativeView, 'open'],
@@ -194,7 +194,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
   });
 
   it('refuses objects of another class', () => {
-    const commitment = new native.NativeCommitment();
+    const commitment = new native.NativeTrie();
     const chain = newChain();
     const header = outcomes[0]?.header ?? new Uint8Array();
     expect(() => native.NativeView.open(commitment as never, header)).toThrow(/not an instance/);

@@ -29,7 +29,7 @@ import type {
 } from './interface.ts';
 import { joinMissing, supply } from './missing.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
-import { type StateScan, StateTries, type TrieSource } from './tries/state-tries.ts';
+import { type ProofRequest, type StateScan, StateTries, type TrieSource } from './tries/state-tries.ts';
 
 export interface ExecutorOptions extends ViewOptions {
   /** For executing a block, without the loading of its state. */
@@ -38,7 +38,7 @@ export interface ExecutorOptions extends ViewOptions {
 
 export interface ExecutorModules {
   readonly load: StateLoader;
-  /** Where the complete state is, for roots of what is simulated; without it they are zero. */
+  /** Where the complete state is, for proofs and the roots of what is simulated. */
   readonly tries?: TrieSource;
 }
 
@@ -318,7 +318,7 @@ export class NativeExecutor implements Executor {
 
   /** Takes in the complete state of the head, so that state roots are verified from here on; returns its root. */
   async loadCommitment(scan: StateScan): Promise<Hex> {
-    const commitment = new native.NativeCommitment();
+    const commitment = new native.NativeTrie();
     for await (const entry of scan) {
       if (entry.kind === 'account') commitment.addAccount(entry.address, entry.value);
       else commitment.addSlot(entry.address, entry.slot, entry.value);
@@ -326,6 +326,11 @@ export class NativeExecutor implements Executor {
     const root = commitment.root() as Hex;
     this.#chain.setCommitment(commitment);
     return root;
+  }
+
+  /** The JSON of eth_getProof, from a complete state; undefined where that is partial, or larger than may be kept. */
+  prove(ref: BlockRef, request: ProofRequest): Promise<Buffer | undefined> {
+    return this.#tries.prove(ref, request);
   }
 
   /** A header as `newHeads` has it, in JSON; with another hash than its own where it is not sealed yet. */

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { FakeChain } from '../../test/support/serve/head.ts';
-import { runMethod } from '../../test/support/serve/methods.ts';
+import { runMethod, testServices } from '../../test/support/serve/methods.ts';
+import type { PassedAnswer, PassedRequest } from '../chain/pass-on.ts';
 import type { ForwardCall } from '../executor/interface.ts';
 import { ethCall } from './calls/eth_call.ts';
+import { ethCreateAccessList } from './calls/eth_createAccessList.ts';
+import { ethEstimateGas } from './calls/eth_estimateGas.ts';
+import { ethSimulateV1 } from './calls/eth_simulateV1.ts';
+import { debugTraceCall } from './debug/debug_trace.ts';
 import type { Method } from './method.ts';
 import { ethGetStorageAt } from './state/eth_getStorageAt.ts';
 import { ethGetTransactionCount } from './state/eth_getTransactionCount.ts';
@@ -50,6 +55,44 @@ describe('a block whose rules are not known here (B16, B17)', () => {
     expect(sent).toEqual([[{ read: 'slot', address, slot }, 3]]);
     const nonce = await ask(ethGetTransactionCount, [BEACON_ROOTS, 'latest']);
     expect(nonce).toEqual({ answer: '0x07', sent: [[{ read: 'nonce', address }, 4]] });
+  });
+
+  it('has estimates, access lists, simulations and traces passed on, by its hash (B12)', async () => {
+    const blockHash = chain().ref(4).hash;
+    const simulation = { blockStateCalls: [{ calls: [call] }] };
+    for (const [method, params, passed] of [
+      [ethEstimateGas, [call], [call, { blockHash }]],
+      [ethCreateAccessList, [call, '0x4'], [call, { blockHash }]],
+      [ethSimulateV1, [simulation, 'latest'], [simulation, { blockHash }]],
+      [debugTraceCall, [call, 'latest', {}], [call, { blockHash }, {}]],
+    ] as const) {
+      const asked: PassedRequest[] = [];
+      const answers: PassedAnswer[] = [
+        { kind: 'result', json: '"theirs"' },
+        { kind: 'error', code: 3, message: 'execution reverted: no', data: '"0x08"' },
+        { kind: 'error', code: -38_014, message: 'insufficient funds' },
+      ];
+      const passOn = async (request: PassedRequest): Promise<PassedAnswer> => {
+        const answer = answers[asked.push(request) - 1];
+        if (answer === undefined) throw new Error('asked too often');
+        return answer;
+      };
+      const options = {
+        ...{ chain: chain(), settings: { services: { ...testServices, passOn } } },
+        forward: async () => ({ kind: 'success', output: '0x' }) as const,
+      };
+      expect(await runMethod(method, params, options)).toBe('theirs');
+      await expect(runMethod(method, params, options)).rejects.toMatchObject({
+        type: { code: 'CALL_REVERTED', data: '0x08' },
+      });
+      await expect(runMethod(method, params, options)).rejects.toMatchObject({
+        type: { code: 'UPSTREAM_ERROR', number: -38_014, message: 'insufficient funds' },
+      });
+      expect(asked[0]).toEqual({ kind: 'request', method: method.name, params: passed });
+      await expect(runMethod(method, params, { ...options, forward: undefined })).rejects.toMatchObject({
+        type: { code: 'UNKNOWN_RULES', block: 4 },
+      });
+    }
   });
 
   it('is refused where nothing is forwarded', async () => {

@@ -1,9 +1,68 @@
+import type { PassedAnswer } from '../chain/pass-on.ts';
 import type { CallRequest, CallResult, ForwardedRead, StateView } from '../executor/interface.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import type { BlockSelector } from '../primitives/block-selector.ts';
 import type { Awaitable, Hex } from '../primitives/hex.ts';
+import { callFailure } from './calls/call-failure.ts';
 import { MethodError } from './errors.ts';
 import type { MethodContext, RawJson } from './method.ts';
+
+/** A request as an upstream is asked it, where it cannot be answered here. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** A request with its block, at that place of its parameters, named by hash. */
+export function atBlock(request: UpstreamRequest, at: number, { ref }: StateView): UpstreamRequest {
+  const params = [...request.params];
+  params[at] = { blockHash: ref.hash };
+  return { ...request, params };
+}
+
+/** Has an upstream answer for a block whose rules are not known here, in its own words but for reverts. */
+export function passUnknown(
+  request: UpstreamRequest,
+  block: number,
+  context: MethodContext,
+): Promise<RawJson> {
+  if (context.forward === undefined) throw new MethodError({ code: 'UNKNOWN_RULES', block });
+  return pass(request, context);
+}
+
+/** The same for what enters a native contract. */
+export function passNative(
+  request: UpstreamRequest,
+  address: Hex,
+  view: StateView,
+  context: MethodContext,
+): Promise<RawJson> {
+  const isPending = isPreconfirmed(view, context);
+  if (context.forward === undefined || isPending)
+    throw new MethodError({ code: 'NATIVE_CONTRACT', address, isPending });
+  return pass(request, context);
+}
+
+/** What is pre-confirmed has no hash that an upstream could be asked by. */
+export function isPreconfirmed(view: StateView, { snapshot }: MethodContext): boolean {
+  return view === snapshot.pending?.view;
+}
+
+async function pass(request: UpstreamRequest, context: MethodContext): Promise<RawJson> {
+  context.namesUpstream();
+  const answer = await context.settings.services.passOn({ kind: 'request', ...request }, context);
+  if (answer.kind === 'result') return answer.json;
+  const output = revertOf(answer);
+  if (output !== undefined) throw callFailure({ kind: 'revert', output }, context.settings);
+  throw new MethodError({ ...answer, code: 'UPSTREAM_ERROR', number: answer.code });
+}
+
+/** What a call reverted with, where an upstream says that it did. */
+function revertOf({ message, data }: Extract<PassedAnswer, { kind: 'error' }>): Hex | undefined {
+  if (!message.startsWith('execution reverted')) return undefined;
+  const value: unknown = data === undefined ? undefined : JSON.parse(data);
+  return typeof value === 'string' && /^0x(?:[0-9a-f]{2})*$/i.test(value) ? (value as Hex) : '0x';
+}
 
 /** Has an upstream answer for a block whose rules are not known here, by its hash; refuses where that is not wanted. */
 export function forwardUnknown(

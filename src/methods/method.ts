@@ -1,7 +1,7 @@
 import type { PassOn } from '../chain/pass-on.ts';
 import type { ChainFacts } from '../executor/chain-facts.ts';
 import type { ForwardCall } from '../executor/interface.ts';
-import type { StateProver } from '../executor/tries/state-prover.ts';
+import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { FeeReader } from '../head/fees.ts';
 import type { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import type { Snapshot } from '../head/snapshot.ts';
@@ -37,7 +37,8 @@ export interface NodeServices {
   readonly passOn: PassOn;
   /** Whether there is anybody to send transactions to. */
   readonly canSend: boolean;
-  readonly prover: Pick<StateProver, 'prove'>;
+  /** Proves accounts and slots, where the state is complete. */
+  readonly prover: Pick<NativeExecutor, 'prove'>;
   readonly chainConfig: ChainConfig;
 }
 

@@ -40,6 +40,7 @@ import { opSupportedCapabilities } from './node/op_supportedCapabilities.ts';
 import { rpcDiscover } from './node/rpc_discover.ts';
 import { web3ClientVersion } from './node/web3_clientVersion.ts';
 import { web3Sha3 } from './node/web3_sha3.ts';
+import { elseUpstream, looksForHash, passedOn } from './passed-on.ts';
 import { ethSendRawTransaction } from './sending/eth_sendRawTransaction.ts';
 import { ethSendRawTransactionSync } from './sending/eth_sendRawTransactionSync.ts';
 import { ethGetBalance } from './state/eth_getBalance.ts';
@@ -106,9 +107,17 @@ const METHODS: readonly Method[] = [
   opSupportedCapabilities,
 ];
 
-/** Every method this version serves, by name, with those that stand above this folder. */
-export function createMethods(version: string, others: readonly Method[]): ReadonlyMap<string, Method> {
-  const all = [...METHODS, ...others];
+/** Every method this version serves, by name, with those that stand above this folder, and those that `--forward` names. */
+export function createMethods(
+  version: string,
+  others: readonly Method[],
+  forward: readonly string[] = [],
+): ReadonlyMap<string, Method> {
+  const own = METHODS.map((method) =>
+    looksForHash(method.name) && forward.includes(method.name) ? elseUpstream(method) : method,
+  );
+  const passed = forward.filter((name) => !looksForHash(name)).map(passedOn);
+  const all = [...own, ...others, ...passed];
   const twice = all.find(({ name }, index) => all.findIndex((other) => other.name === name) !== index);
   if (twice !== undefined) throw new Error(`--forward: ${twice.name} is served here, or named twice`);
   return new Map([...all, rpcDiscover(all, version)].map((method) => [method.name, method]));

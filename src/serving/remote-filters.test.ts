@@ -53,7 +53,7 @@ it('takes back what came too late for whoever asked', async () => {
   answer(0, { kind: 'changes', json: '[]', poll: 3 });
   answer(1, { kind: 'created', filter: '0x6' });
   expect(kept.slice(2).map(({ question }) => question)).toEqual([
-    { op: 'undo', filter: '0x5', poll: 3 },
+    { op: 'settle', filter: '0x5', poll: 3, isSent: false },
     { op: 'remove', filter: '0x6' },
   ]);
 });

@@ -36,7 +36,7 @@ export class RemoteFilters implements FilterHost {
     if (question?.op === 'create' && answer.kind === 'created')
       this.tell({ op: 'remove', filter: answer.filter });
     if (question?.op === 'poll' && answer.kind === 'changes') {
-      this.tell({ op: 'undo', filter: question.filter, poll: answer.poll });
+      this.tell({ op: 'settle', filter: question.filter, poll: answer.poll, isSent: false });
     }
   }
 }

@@ -5,7 +5,6 @@ import type { CommandOptions } from '../config/table.ts';
 import { ChainFacts } from '../executor/chain-facts.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
-import { StateProver } from '../executor/tries/state-prover.ts';
 import { FeedFollower } from '../feed/follower.ts';
 import { Progress } from '../feed/progress.ts';
 import { BlockJson } from '../head/block-json.ts';
@@ -15,7 +14,6 @@ import { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import { filterMethods } from '../methods/filters/filter-methods.ts';
 import type { FilterAnswer } from '../methods/filters/host.ts';
 import type { MethodSettings, NodeServices } from '../methods/method.ts';
-import { passedOn } from '../methods/passed-on.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
@@ -126,16 +124,13 @@ async function serve({
   const { passOn } = passes;
   const services: NodeServices = {
     ...{ facts, fees: new FeeReader(facts), receipts, passOn, canSend },
-    prover: new StateProver((number) => store.scanState(number), { maxKeys: options.proofKeys }),
+    prover: executor,
     chainConfig: JSON.parse(chainConfig) as ChainConfig,
   };
   const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
   const filters = streams.filters ?? remoteFilters;
-  const methods = createMethods(version, [
-    ...SUBSCRIPTION_METHODS,
-    ...filterMethods(filters),
-    ...(options.forward ?? []).map(passedOn),
-  ]);
+  const above = [...SUBSCRIPTION_METHODS, ...filterMethods(filters)];
+  const methods = createMethods(version, above, options.forward);
   const memory = new ClientMemory(
     { maxBytes: options.clientBytes, sendTimeoutMs: options.sendTimeoutMs },
     { shares: clientMemory, workerIndex },

@@ -281,9 +281,8 @@ export const MODULES: Readonly<Record<string, readonly string[]>> = {
   ahead: ['base', 'rules', 'model', 'state', 'evm'],
   queries: ['base', 'rules', 'model', 'state', 'evm'],
   json: ['base', 'rules', 'model'],
-  trie: ['base', 'model'],
-  simulate: ['base', 'rules', 'model', 'state', 'evm', 'json', 'trie'],
-  chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead', 'trie'],
+  simulate: ['base', 'rules', 'model', 'state', 'evm', 'json'],
+  chain: ['base', 'rules', 'model', 'state', 'evm', 'ahead'],
 };
 
 /** The longest file that needs no second thought about its shape. */

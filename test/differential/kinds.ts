@@ -37,7 +37,7 @@ const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['range', /block range/i],
   ['criteria limit', /exceed max/i],
   ['pending logs', /pending logs/],
-  ['storage key', /storage key/i],
+  ['storage key', /storage key|hex string (too long|invalid)|invalid hex string/i],
   ['override', /override|both 'state' and/i],
   // Every precompile has its own words in geth; only that it failed is common ground.
   [

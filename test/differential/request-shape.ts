@@ -23,7 +23,7 @@ export function runsCall(method: string): boolean {
 }
 
 const blockIndexes: ReadonlyMap<string, number> = new Map([
-  ...[['eth_getStorageAt', 2] as const],
+  ...['eth_getStorageAt', 'eth_getProof'].map((name) => [name, 2] as const),
   ...[...CALLS, 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode', 'eth_feeHistory'].map(
     (name) => [name, 1] as const,
   ),

@@ -125,6 +125,13 @@ async function goodParams(random: Random, corpus: Corpus, method: string): Promi
         ? [known.address, known.slot, ...block()]
         : [address(), storageKey(random, corpus), ...block()];
     }
+    case 'eth_getProof': {
+      const known = random.pick(corpus.filled);
+      const keys = random.list(random.below(4), () => storageKey(random, corpus));
+      return random.chance(0.5)
+        ? [known.address, [known.slot, ...keys], ...block()]
+        : [address(), keys, ...block()];
+    }
     case 'eth_feeHistory':
       return feeHistoryParams(random, corpus);
     case 'eth_gasPrice':
@@ -159,6 +166,7 @@ export const all: Mix = [
   [10, 'eth_createAccessList'],
   [5, 'eth_getBalance'],
   [5, 'eth_getCode'],
+  [5, 'eth_getProof'],
   ...blockMethods.map((method) => [3, method] as const),
   [8, 'eth_feeHistory'],
   ...['eth_gasPrice', 'eth_maxPriorityFeePerGas', 'eth_blobBaseFee'].map((method) => [1, method] as const),

@@ -15,6 +15,7 @@ import { checkForked } from './forked.ts';
 import { runLies } from './lying.ts';
 import { checkNaming, startWithNatives } from './natives.ts';
 import { type Replica, selfReplica, startReplica } from './ours.ts';
+import { checkPassedOn } from './passed-on.ts';
 import { showDifferences } from './report.ts';
 import { startViaNode, type ViaNode } from './via-node.ts';
 
@@ -224,6 +225,11 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
   const mark = forks ? await checkForked(chain, replica, workload) : undefined;
   wrong.push(...(mark?.wrong ?? []));
   if ('judge' in replica) wrong.push(...replica.judge());
+  if (native || forks) {
+    // A block may have nothing that enters a native contract.
+    const asked = { to: workload.addressOf('Token'), isBlockPassed: forks };
+    wrong.push(...(await checkPassedOn(chain, replica, asked)));
+  }
   const taken = await replica.taken();
   if (native && taken === 0) wrong.push('no transaction entered a native contract');
   for (const what of wrong) console.log(`  ${what}`);

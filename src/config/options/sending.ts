@@ -55,14 +55,6 @@ export const SENDING_OPTIONS = {
     value: 'METHOD',
     parse: methodNames,
     repeatable: true,
-    doc: 'Methods that are passed on to an upstream and answered as it answers, which `x-chain-source` says. None that is served here.',
-  },
-  proofKeys: {
-    group: 'Sending',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 0, max: 10_000_000 }),
-    default: '100000',
-    doc: 'Accounts and slots of a complete state that eth_getProof gathers, per thread. For larger ones, and where state is partial, an upstream is asked and its proof checked.',
+    doc: 'Methods that are passed on to an upstream and answered as it answers, which `x-chain-source` says. None that is served here, but for those that look for a hash (`eth_getTransactionByHash`, `eth_getTransactionReceipt`, `eth_getBlockByHash` and the like): they are passed on where the copy does not hold it.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -43,6 +43,6 @@ export const SIMULATE_OPTIONS = {
     value: 'N',
     parse: count({ min: 0, max: 100_000_000 }),
     default: '250000',
-    doc: 'Accounts and slots in memory to compute state roots of simulated blocks with, where the store holds all of the state. Where there are more, and with 0, state roots are zero.',
+    doc: 'Accounts and slots in memory for eth_getProof and the state roots of simulated blocks, where the store holds all of the state. Where there are more, and with 0, an upstream is asked for proofs, which are checked, and the state roots are zero.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -9,8 +9,10 @@ import {
   storeOf,
 } from '../../../test/support/serve/executor.ts';
 import type { Outcome } from '../../chain/outcome.ts';
+import { OverloadedError } from '../../primitives/errors.ts';
+import { fromHex, type Hex } from '../../primitives/hex.ts';
 import type { SimulationRequest } from '../interface.ts';
-import { NativeExecutor } from '../native-executor.ts';
+import { checkProof, NativeExecutor, readHeader } from '../native-executor.ts';
 import type { TrieSource } from './state-tries.ts';
 
 const ZERO = `0x${'0'.repeat(64)}`;
@@ -56,7 +58,23 @@ function setup(trieKeys: number, isComplete = true) {
     const [block] = JSON.parse(result.json.toString()) as readonly { readonly stateRoot: string }[];
     return block?.stateRoot ?? '';
   };
-  return { executor, rootAfter, scans: () => scans };
+  /** A proof after a block, which must hold against its header. */
+  const provenAfter = async (number: number, address: Hex, slots: readonly Hex[]) => {
+    const header = outcomes[number]?.header ?? new Uint8Array();
+    const block = readHeader(header);
+    const json = await executor.prove(block, { address, slots, keys: slots });
+    if (json === undefined) return undefined;
+    const proof = JSON.parse(json.toString()) as Proof;
+    checkProof(block.stateRoot, fromHex(address), slots.map(fromHex), proof);
+    return proof;
+  };
+  return { executor, rootAfter, provenAfter, scans: () => scans };
+}
+
+interface Proof {
+  readonly nonce: Hex;
+  readonly balance: Hex;
+  readonly storageProof: readonly { readonly key: string; readonly value: Hex }[];
 }
 
 describe('state roots of simulated blocks', () => {
@@ -95,5 +113,38 @@ describe('state roots of simulated blocks', () => {
     const none = setup(0);
     expect(await none.rootAfter(HEAD)).toBe(ZERO);
     expect(none.scans()).toBe(0);
+  });
+});
+
+describe('proofs', () => {
+  const absent: Hex = `0x${'77'.repeat(20)}`;
+  const slots: readonly Hex[] = [`0x${'0'.repeat(64)}`, `0x${'1'.repeat(64)}`];
+
+  it('come from the same tries, also of what is not there', async () => {
+    const { provenAfter, rootAfter, scans } = setup(100_000);
+    const proven = await provenAfter(HEAD - 2, emitter, slots);
+    expect(proven?.storageProof.map(({ key, value }) => [key, value !== '0x0'])).toEqual([
+      [slots[0], true],
+      [slots[1], false],
+    ]);
+    expect(await provenAfter(HEAD, absent, slots)).toMatchObject({ nonce: '0x0', balance: '0x0' });
+    await rootAfter(HEAD);
+    expect(scans()).toBe(1);
+  });
+
+  it('are not given where the state is partial, or too large', async () => {
+    for (const { provenAfter } of [setup(100_000, false), setup(10), setup(0)]) {
+      expect(await provenAfter(HEAD, emitter, slots)).toBeUndefined();
+    }
+  });
+
+  it('wait for a trie up to a limit', async () => {
+    const { provenAfter, scans } = setup(100_000);
+    const asked = await Promise.allSettled(Array.from({ length: 80 }, () => provenAfter(HEAD, emitter, [])));
+    const refused = asked.filter((result) => result.status === 'rejected');
+    expect(refused.length).toBeGreaterThanOrEqual(16);
+    expect(refused.length).toBeLessThan(80);
+    for (const { reason } of refused) expect(reason).toBeInstanceOf(OverloadedError);
+    expect(scans()).toBe(1);
   });
 });

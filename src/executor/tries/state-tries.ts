@@ -1,8 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NativeChain, native } from '@chain-query/native';
 import type { BlockRef } from '../../chain/outcome.ts';
-import { StateUnavailableError } from '../../primitives/errors.ts';
+import { OverloadedError, StateUnavailableError } from '../../primitives/errors.ts';
 import type { Awaitable, Hex } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
+import { asOverloaded } from '../errors.ts';
 
 /** Every account and slot of a state, one after another. */
 export type StateScan = AsyncIterable<
@@ -28,15 +29,26 @@ export interface TrieSource {
 
 /** Blocks that a trie is taken forward by their diffs; from further away it is built anew. */
 const MAX_STEPS = 256;
-/** Entries that are taken in within one turn of the event loop. */
-const ENTRIES_AT_ONCE = 512;
+/** Requests that wait for a trie at the same time, on one thread. */
+const MAX_WAITING = 64;
 
-/** Has the tries of complete states made when they are first needed. The native core keeps them, for all threads. */
+/** What is proven of an account: its slots as words, and as they are named in the answer. */
+export interface ProofRequest {
+  readonly address: Hex;
+  readonly slots: readonly Hex[];
+  readonly keys: readonly string[];
+}
+
+/**
+ * Has the tries of complete states made when they are first needed. The native core keeps them, for all threads. The state is read here, a few
+ * milliseconds a turn; its hashing and all else that is long is done in the pool.
+ */
 export class StateTries {
   readonly #chain: NativeChain;
   readonly #source: TrieSource | undefined;
   /** One at a time: the next one may need what this one makes. */
   #building: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
   /** The state has more keys than may be kept: states hardly ever shrink. */
   #isTooLarge = false;
 
@@ -51,18 +63,29 @@ export class StateTries {
     if (source === undefined || this.#isTooLarge || this.#chain.maxTrieKeys === 0) return false;
     if (this.#chain.hasTrie(ref.hash)) return true;
     if (!(await source.isComplete())) return false;
+    if (this.#waiting >= MAX_WAITING) throw new OverloadedError();
+    this.#waiting++;
     const build = (): Promise<boolean> => this.#build(ref, source);
     const building = this.#building.then(build, build);
     this.#building = building;
-    return building;
+    return building.finally(() => {
+      this.#waiting--;
+    });
+  }
+
+  /** The JSON of eth_getProof for the state after a block; undefined where there is no trie of it. */
+  async prove(ref: BlockRef, { address, slots, keys }: ProofRequest): Promise<Buffer | undefined> {
+    if (!(await this.prepare(ref))) return undefined;
+    return (await asOverloaded(this.#chain.prove(ref.hash, address, [...slots], [...keys]))) ?? undefined;
   }
 
   async #build(ref: BlockRef, source: TrieSource): Promise<boolean> {
     if (this.#chain.hasTrie(ref.hash)) return true;
     if (this.#isTooLarge) return false;
     try {
-      return (await this.#extend(ref, source)) || (await this.#scan(ref, source));
+      return (await asOverloaded(this.#extend(ref, source))) || (await asOverloaded(this.#scan(ref, source)));
     } catch (error) {
+      if (error instanceof OverloadedError) throw error;
       // The block may be taken off, or pruned, while it is read.
       throw new StateUnavailableError(`the state cannot be read as a whole: ${String(error)}`);
     }
@@ -77,8 +100,7 @@ export class StateTries {
       const header = hash && (await source.header({ number, hash }));
       const diff = await source.diffBytes(number);
       if (header === undefined || diff === undefined) return false;
-      if (!this.#chain.extendTrie(header, diff)) return false;
-      await nextTurn();
+      if (!(await this.#chain.extendTrie(header, diff))) return false;
     }
     return this.#chain.hasTrie(ref.hash);
   }
@@ -88,6 +110,7 @@ export class StateTries {
     const header = await source.header(ref);
     if (header === undefined) return false;
     const trie = new native.NativeTrie();
+    const pace = new Pace();
     let entries = 0;
     for await (const entry of source.scanState(ref.number)) {
       if (entry.kind === 'account') trie.addAccount(entry.address, entry.value);
@@ -96,7 +119,7 @@ export class StateTries {
         this.#isTooLarge = true;
         return false;
       }
-      if (entries % ENTRIES_AT_ONCE === 0) await nextTurn();
+      if (pace.spend(1)) await pace.rest();
     }
     return this.#chain.keepTrie(header, trie);
   }

@@ -3,7 +3,7 @@ import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import type { Awaitable, Hex } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
-import { forwardUnknown } from '../forwarding.ts';
+import { forwardUnknown, isPreconfirmed } from '../forwarding.ts';
 import type { Method, MethodContext, MethodSettings, RawJson } from '../method.ts';
 import { blockParam, bytesSchema } from '../schemas.ts';
 import { callFailure } from './call-failure.ts';
@@ -43,9 +43,8 @@ function forwardCall(
   address: Hex,
   context: MethodContext,
 ): Awaitable<RawJson> {
-  const { forward, snapshot, settings } = context;
-  // What is pre-confirmed has no hash that an upstream could be asked by.
-  const isPending = view === snapshot.pending?.view;
+  const { forward, settings } = context;
+  const isPending = isPreconfirmed(view, context);
   if (forward === undefined || isPending)
     throw new MethodError({ code: 'NATIVE_CONTRACT', address, isPending });
   return forward(request, view.ref.hash, context).then((result) => renderResult(result, settings));

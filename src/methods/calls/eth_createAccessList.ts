@@ -10,7 +10,7 @@ export const ethCreateAccessList: Method = {
   summary:
     'The accounts and slots that a transaction touches, as an access list, and the gas it uses with that list. What is ' +
     'warm anyway is not in it: precompiles, the sender, the recipient and accounts that sign authorizations, but for slots of theirs.',
-  rules: ['B5', 'B6', 'B7', 'B12'],
+  rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
   params: [transactionParam([]), blockParam, stateOverridesParam],
   result: {
     name: 'accessList',
@@ -36,6 +36,11 @@ export const ethCreateAccessList: Method = {
     const { chainId, gasCap } = context.settings;
     const request = parseCallRequest(params[0], params[2], undefined, { chainId, gasCap, requireTo: false });
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return queryCall('accessList', request, selector, context);
+    return queryCall(
+      'accessList',
+      request,
+      { method: 'eth_createAccessList', params, selector, at: 1 },
+      context,
+    );
   },
 };

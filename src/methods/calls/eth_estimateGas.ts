@@ -11,7 +11,7 @@ export const ethEstimateGas: Method = {
     'The least gas that a transaction succeeds with, up to 1.5 % more, as geth searches for it: of the gas given or ' +
     "the block's limit, the cap of the fork, what the sender can pay for, and the cap of calls. " +
     'On OP chains the fee for L1 is not part of it.',
-  rules: ['B5', 'B6', 'B7', 'B12'],
+  rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
   params: [transactionParam([]), blockParam, stateOverridesParam, blockOverridesParam],
   result: { name: 'gas', description: 'The gas limit to send it with.', schema: quantitySchema },
   handle(params, context) {
@@ -19,6 +19,11 @@ export const ethEstimateGas: Method = {
     const rules = { chainId, gasCap, requireTo: false, defaultGas: 0n };
     const request = parseCallRequest(params[0], params[2], params[3], rules);
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return queryCall({ estimate: Number(gasCap) }, request, selector, context);
+    return queryCall(
+      { estimate: Number(gasCap) },
+      request,
+      { method: 'eth_estimateGas', params, selector, at: 1 },
+      context,
+    );
   },
 };

@@ -2,6 +2,7 @@ import type { SimulationResult, StateView } from '../../executor/interface.ts';
 import { HeadError } from '../../head/errors.ts';
 import { type BlockSelector, parseBlockSelector } from '../../primitives/block-selector.ts';
 import { MethodError } from '../errors.ts';
+import { atBlock, passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
 import { blockParam } from '../schemas.ts';
 import { parseSimulation } from './simulation-request.ts';
@@ -55,23 +56,26 @@ export const ethSimulateV1: Method = {
     const { settings } = context;
     const payload = parseSimulation(params[0], settings.chainId, settings.simulation);
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
-    return simulate(payload, selector, context);
+    return simulate(payload, { method: 'eth_simulateV1', params }, selector, context);
   },
 };
 
 async function simulate(
   payload: ReturnType<typeof parseSimulation>,
+  request: UpstreamRequest,
   selector: BlockSelector,
   context: MethodContext,
 ): Promise<RawJson> {
   const { snapshot } = context;
   const view = await findView(selector, context);
-  if (snapshot.isUnknown(view.ref)) {
-    throw new MethodError({ code: 'UNKNOWN_RULES', block: view.ref.number });
-  }
+  const passed = atBlock(request, 1, view);
+  if (snapshot.isUnknown(view.ref)) return passUnknown(passed, view.ref.number, context);
   const blockMs = (await snapshot.blockTimeMs()) ?? USUAL_BLOCK_MS;
-  const request = { ...payload, blockTime: Math.max(1, Math.round(blockMs / 1_000)) };
-  return render(await view.simulate(request, context), view, context);
+  const simulation = { ...payload, blockTime: Math.max(1, Math.round(blockMs / 1_000)) };
+  const result = await view.simulate(simulation, context);
+  return result.kind === 'native'
+    ? passNative(passed, result.address, view, context)
+    : render(result, context);
 }
 
 /** The standard has other words for a block that is not there. */
@@ -85,7 +89,10 @@ async function findView(selector: BlockSelector, { snapshot, settings }: MethodC
   }
 }
 
-function render(result: SimulationResult, view: StateView, { settings, snapshot }: MethodContext): RawJson {
+function render(
+  result: Exclude<SimulationResult, { readonly kind: 'native' }>,
+  { settings }: MethodContext,
+): RawJson {
   switch (result.kind) {
     case 'done':
       return result.json;
@@ -95,10 +102,6 @@ function render(result: SimulationResult, view: StateView, { settings, snapshot 
         rpcCode: result.code,
         reason: result.message,
       });
-    case 'native': {
-      const isPending = view === snapshot.pending?.view;
-      throw new MethodError({ code: 'NATIVE_CONTRACT', address: result.address, isPending });
-    }
     case 'timeout': {
       const milliseconds = settings.simulation.timeLimitMs;
       throw new MethodError({ code: 'TIME_LIMIT', what: 'simulation', milliseconds });

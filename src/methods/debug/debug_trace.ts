@@ -9,6 +9,7 @@ import { transactionParam } from '../calls/call-params.ts';
 import { parseCallRequest } from '../calls/call-request.ts';
 import { queryCall } from '../calls/query-call.ts';
 import { MethodError } from '../errors.ts';
+import { passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson, ResultDoc } from '../method.ts';
 import { BY_HASH, BY_NUMBER, type NamedBlock } from '../named-block.ts';
 import { requiredBlockParam, transactionHashParam } from '../schemas.ts';
@@ -21,7 +22,7 @@ export const debugTraceCall: Method = {
   name: 'debug_traceCall',
   summary: `A trace of a call after a block, ${ABOUT}`,
   dedicatedOnly: true,
-  rules: ['B5', 'B6', 'B7', 'B12'],
+  rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
   params: [
     transactionParam([]),
     requiredBlockParam,
@@ -40,7 +41,8 @@ export const debugTraceCall: Method = {
     const request = parseCallRequest(params[0], stateOverrides, blockOverrides, rules);
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     const options = parseTraceConfig(config, where, context.settings);
-    return queryCall({ trace: options }, request, selector, context);
+    const asked = { method: 'debug_traceCall', params, selector, at: 1 };
+    return queryCall({ trace: options }, request, asked, context);
   },
 };
 
@@ -48,7 +50,7 @@ export const debugTraceTransaction: Method = {
   name: 'debug_traceTransaction',
   summary: `A trace of a confirmed transaction, ${ABOUT}`,
   dedicatedOnly: true,
-  rules: ['B12'],
+  rules: ['B12', 'B17'],
   params: [transactionHashParam, traceConfigParam],
   result: trace,
   handle(params, context) {
@@ -61,7 +63,7 @@ export const debugTraceTransaction: Method = {
     });
     return andThen(place, (found) => {
       if (found === undefined) throw failed('transaction not found');
-      return traceBlock(found, options, context);
+      return traceBlock(found, options, { method: 'debug_traceTransaction', params }, context);
     });
   },
 };
@@ -74,7 +76,7 @@ function traceBlockOf(name: string, named: NamedBlock): Method {
     name,
     summary: `Traces of all transactions of a confirmed block, ${ABOUT}`,
     dedicatedOnly: true,
-    rules: ['B5', 'B12'],
+    rules: ['B5', 'B12', 'B17'],
     params: [named.param, traceConfigParam],
     result: {
       name: 'traces',
@@ -92,7 +94,8 @@ function traceBlockOf(name: string, named: NamedBlock): Method {
       });
       return andThen(block, (found) => {
         if (found === undefined) throw notFound(selector, context);
-        return traceBlock(found, options, context);
+        const asked = { method: 'debug_traceBlockByHash', params: [found.ref.hash, ...params.slice(1)] };
+        return traceBlock(found, options, asked, context);
       });
     },
   };
@@ -104,19 +107,21 @@ interface Traced {
   readonly index?: number;
 }
 
-/** Executes a block on the state of its parent; where that is not held, or its rules are not known, it is refused. */
+/** Executes a block on the state of its parent; where its rules are not known, or it enters a native contract, an upstream is asked. */
 function traceBlock(
   { ref, block, index }: Traced,
   options: TraceOptions,
+  asked: UpstreamRequest,
   context: MethodContext,
 ): Awaitable<RawJson> {
   const { snapshot, settings } = context;
   if (ref.number === 0) throw failed('genesis is not traceable');
-  if (snapshot.isUnknown(ref)) throw new MethodError({ code: 'UNKNOWN_RULES', block: ref.number });
+  if (snapshot.isUnknown(ref)) return passUnknown(asked, ref.number, context);
   return andThen(snapshot.viewAt(parseBlockSelector(toQuantity(ref.number - 1), 'parent')), (parent) =>
     andThen(parent.trace(block, index, options, context), (result) => {
-      if (result.kind !== 'answer') throw callFailure(result, settings);
-      return result.json;
+      if (result.kind === 'answer') return result.json;
+      if (result.kind !== 'native') throw callFailure(result, settings);
+      return passNative(asked, result.address, parent, context);
     }),
   );
 }

@@ -68,9 +68,7 @@ async function changes(host: FilterHost, filter: string, context: MethodContext)
   const { maxResults, maxResponseBytes } = context.settings.logs;
   const limits = { maxResults, maxBytes: maxResponseBytes - ENVELOPE_BYTES };
   const { json, poll } = await answerOf(host.ask({ op: 'poll', filter, limits }), 'changes');
-  context.whenSettled((isAnswered) => {
-    if (!isAnswered) host.tell({ op: 'undo', filter, poll });
-  });
+  context.whenSettled((isSent) => host.tell({ op: 'settle', filter, poll, isSent }));
   return json;
 }
 

@@ -83,7 +83,7 @@ describe('reading filters (B12)', () => {
     expect(asked).toEqual([
       { op: 'poll', filter: '0x5', limits: { maxResults: 10_000, maxBytes: (10 << 20) - 1_024 } },
     ]);
-    expect(told).toEqual([]);
+    expect(told).toEqual([{ op: 'settle', filter: '0x5', poll: 7, isSent: true }]);
   });
 
   it('gives all logs as eth_getLogs does, of filters of logs only', async () => {

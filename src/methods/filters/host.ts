@@ -21,8 +21,8 @@ export type FilterQuestion =
 
 /** What it is told. */
 export type FilterOrder =
-  /** The answer to a poll was not sent: its changes are to be told again. */
-  | { readonly op: 'undo'; readonly filter: string; readonly poll: number }
+  /** The answer to a poll was sent; or it was not, and its changes are to be told again. */
+  | { readonly op: 'settle'; readonly filter: string; readonly poll: number; readonly isSent: boolean }
   | { readonly op: 'remove'; readonly filter: string };
 
 export type FilterAnswer =

@@ -1,12 +1,12 @@
 import { InvalidProofError } from '../../executor/errors.ts';
-import { checkProof, readHeader } from '../../executor/native-executor.ts';
-import type { AccountProof, ProvenBlock } from '../../executor/tries/state-prover.ts';
+import { checkProof, type HeaderInfo, readHeader } from '../../executor/native-executor.ts';
+import type { ProofRequest } from '../../executor/tries/state-tries.ts';
 import { partsAt } from '../../head/block-answers.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
 import { fromHex, type Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseArray, parseString } from '../../primitives/parse.ts';
-import type { Method, MethodContext } from '../method.ts';
+import type { Method, MethodContext, RawJson } from '../method.ts';
 import {
   addressParam,
   addressSchema,
@@ -37,7 +37,7 @@ export const ethGetProof: Method = {
   result: {
     name: 'proof',
     description:
-      'From the state where that is complete and has no more than `--proof-keys` keys, else from an upstream and checked here before it is passed on. A pre-confirmed block has no state root, and no proofs.',
+      'From the state where that is complete and has no more than `--trie-keys` keys, else from an upstream and checked here before it is passed on. A pre-confirmed block has no state root, and no proofs.',
     schema: {
       type: 'object',
       required: ['address', 'accountProof', 'balance', 'codeHash', 'nonce', 'storageHash', 'storageProof'],
@@ -60,32 +60,21 @@ export const ethGetProof: Method = {
   },
   async handle(params, context) {
     const address = parseAddress(params[0], 'invalid argument 0');
-    const keys = parseArray(params[1], 'invalid argument 1').map((key) =>
+    const given = parseArray(params[1], 'invalid argument 1').map((key) =>
       parseString(key, 'invalid argument 1'),
     );
-    if (keys.length > MAX_SLOTS) throw new InvalidParamsError(`too many slots, at most ${MAX_SLOTS}`);
-    const slots = keys.map(parseSlot);
+    if (given.length > MAX_SLOTS) throw new InvalidParamsError(`too many slots, at most ${MAX_SLOTS}`);
+    const slots = given.map(parseSlot);
+    const keys = given.map((key, at) => keyText(key, slots[at]));
     const block = await provenBlock(params[2], context);
-    const own = await context.settings.services.prover.prove(block, address, slots);
-    const { nodes, slots: proven, ...account } = own ?? (await askedProof(block, address, slots, context));
-    return JSON.stringify({
-      address,
-      accountProof: nodes,
-      balance: account.balance,
-      codeHash: account.codeHash,
-      nonce: account.nonce,
-      storageHash: account.storageHash,
-      storageProof: proven.map(({ value, nodes: proof }, at) => ({
-        key: keyText(keys[at], slots[at]),
-        value,
-        proof,
-      })),
-    });
+    const request = { address, slots, keys };
+    const own = await context.settings.services.prover.prove(block, request);
+    return own ?? (await askedProof(block, request, context));
   },
 };
 
 /** The block that a selector names, by a header that its hash proves. */
-async function provenBlock(selector: unknown, { snapshot }: MethodContext): Promise<ProvenBlock> {
+async function provenBlock(selector: unknown, { snapshot }: MethodContext): Promise<HeaderInfo> {
   const parsed = parseBlockSelector(selector, 'invalid argument 2');
   const parts = (await partsAt(snapshot, parsed)) ?? snapshot.notFound(parsed);
   if (!parts.isSealed) throw new StateUnavailableError('a pre-confirmed block has no state root');
@@ -93,17 +82,16 @@ async function provenBlock(selector: unknown, { snapshot }: MethodContext): Prom
 }
 
 /** A key as geth writes it: in full where it was given in full, else as a quantity. */
-function keyText(given = '', slot: Hex = '0x'): string {
+function keyText(given: string, slot: Hex = '0x'): string {
   return given.replace(/^0x/i, '').length === 64 ? slot : `0x${BigInt(slot).toString(16)}`;
 }
 
 /** What an upstream proves, once it holds against the header. */
 async function askedProof(
-  block: ProvenBlock,
-  address: Hex,
-  slots: readonly Hex[],
+  block: HeaderInfo,
+  { address, slots, keys }: ProofRequest,
   context: MethodContext,
-): Promise<AccountProof> {
+): Promise<RawJson> {
   const params = [address, slots, { blockHash: block.hash }];
   const { passOn } = context.settings.services;
   const answer = await passOn({ kind: 'request', method: 'eth_getProof', params }, context);
@@ -117,10 +105,14 @@ async function askedProof(
   }
   context.namesUpstream();
   const { balance, nonce, codeHash, storageHash, accountProof, storageProof } = proof;
-  return {
-    ...{ balance: quantity(balance), nonce: quantity(nonce), codeHash, storageHash, nodes: accountProof },
-    slots: storageProof.map((slot) => ({ value: quantity(slot.value), nodes: slot.proof })),
-  };
+  return JSON.stringify({
+    ...{ address, accountProof, balance: quantity(balance), codeHash, nonce: quantity(nonce), storageHash },
+    storageProof: storageProof.map(({ value, proof: nodes }, at) => ({
+      key: keys[at],
+      value: quantity(value),
+      proof: nodes,
+    })),
+  });
 }
 
 /** As it is once it has been checked. */

@@ -6,15 +6,8 @@ import { createMatcher, type LogMatcher } from '../../store/match.ts';
 import { filterBytes } from '../request.ts';
 import { type LogMessage, messagesOf } from '../streams/log-message.ts';
 import type { FilterKind, JournalEntry } from './journal.ts';
+import { Untold } from './untold.ts';
 
-/** How far a client has been told: all of the events up to `position`, and `offset` messages of the next one. */
-export interface FilterCursor {
-  readonly position: number;
-  readonly offset: number;
-}
-
-/** Answers that can still be undone. A request has no more calls than a batch, and few ask for one filter twice. */
-const MAX_UNDO = 64;
 /** What criteria cost as they came, beside what they cost as they are matched. */
 const AS_WRITTEN = 1.25;
 const NO_QUERY: LogQuery = { addresses: [], topics: [] };
@@ -25,7 +18,7 @@ const ANY = {
   maxTopics: Number.POSITIVE_INFINITY,
 };
 
-/** One filter: what its client wants, and how far it has been told. */
+/** One filter: what its client wants, and what it has not been told. */
 export class Filter {
   readonly id: Hex;
   readonly client: string;
@@ -37,22 +30,18 @@ export class Filter {
   readonly #lowest: number;
   readonly #highest: number;
   readonly #liveSince: number;
-  cursor: FilterCursor;
+  readonly untold: Untold;
   usedAt: number;
   /** Polls of it come one after another. */
   turn: Promise<unknown> = Promise.resolve();
   waiting = 0;
-  /** Some changes were given up on: nothing that is told from now on would be whole. */
-  isBroken = false;
-  readonly #polls: { readonly poll: number; readonly before: FilterCursor }[] = [];
-  #count = 0;
 
   constructor(id: Hex, client: string, criteria: FilterCriteria, position: number, now: number) {
     this.id = id;
     this.client = client;
     this.criteria = criteria;
     this.usedAt = now;
-    this.cursor = { position, offset: 0 };
+    this.untold = new Untold({ position, offset: 0 });
     this.#liveSince = position;
     const parsed = criteria.kind === 'logs' ? parseLogFilter(criteria.filter, 'filter', ANY) : undefined;
     const range = parsed?.blockHash === undefined ? parsed : undefined;
@@ -62,11 +51,6 @@ export class Filter {
     this.#lowest = numberOf(range?.from) ?? 0;
     this.#highest = numberOf(range?.to) ?? Number.POSITIVE_INFINITY;
     this.bytes = AS_WRITTEN * filterBytes({ kind: 'logs', query, from: undefined });
-  }
-
-  /** From where on its last answer can be told again. */
-  get undoable(): FilterCursor {
-    return this.#polls.at(-1)?.before ?? this.cursor;
   }
 
   /** How many messages an event has, whoever they are for, and the JSON of each that is for this client. */
@@ -86,26 +70,6 @@ export class Filter {
         return message !== undefined && this.#isFor(message) ? message.json(this.#liveSince) : undefined;
       },
     };
-  }
-
-  /** The client is told up to a place; gives the number of the answer, by which it can be undone. */
-  advance(cursor: FilterCursor): number {
-    const poll = ++this.#count;
-    this.#polls.push({ poll, before: this.cursor });
-    if (this.#polls.length > MAX_UNDO) this.#polls.shift();
-    this.cursor = cursor;
-    return poll;
-  }
-
-  /** An answer was not sent. When a later one was, what it had would come out of order. */
-  undo(poll: number): void {
-    const last = this.#polls.at(-1);
-    if (last?.poll !== poll) {
-      this.isBroken = true;
-      return;
-    }
-    this.#polls.pop();
-    this.cursor = last.before;
   }
 
   /** As a subscription without a start: told of what came since, and of its taking back. */

@@ -6,14 +6,14 @@ import type {
   FilterOrder,
   FilterQuestion,
 } from '../../methods/filters/host.ts';
-import type { Awaitable } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
 import { toQuantity } from '../../primitives/parse.ts';
 import type { Ledger, LedgerStep } from '../streams/ledger.ts';
 import { newHashes, type TransactionStack } from '../streams/transaction-stack.ts';
-import { Filter, type FilterCursor } from './filter.ts';
+import { Filter } from './filter.ts';
 import { type FilterKind, Journal } from './journal.ts';
 import type { FilterMetrics } from './metrics.ts';
+import type { FilterCursor, FilterSpan } from './untold.ts';
 
 export interface FiltersOptions {
   /** Filters of all clients, and of one. */
@@ -78,7 +78,7 @@ export class Filters {
         const filter = this.#used(question.filter);
         return filter === undefined ? { kind: 'unknown' } : { kind: 'criteria', criteria: filter.criteria };
       }
-      case 'undo':
+      case 'settle':
       case 'remove':
         this.tell(question);
         return { kind: 'done' };
@@ -88,7 +88,7 @@ export class Filters {
   tell(order: FilterOrder): void {
     const filter = this.#filters.get(order.filter);
     if (filter === undefined) return;
-    if (order.op === 'undo') filter.undo(order.poll);
+    if (order.op === 'settle') filter.untold.settle(order.poll, order.isSent);
     else this.#remove(filter);
   }
 
@@ -99,7 +99,7 @@ export class Filters {
     const wanted = new Set([...this.#counts].filter(([, count]) => count > 0).map(([kind]) => kind));
     this.#journal.take(step, moved === undefined ? [] : newHashes(moved), wanted);
     let told = step.position;
-    for (const { undoable } of this.#filters.values()) told = Math.min(told, undoable.position);
+    for (const { untold } of this.#filters.values()) told = Math.min(told, untold.lowest);
     this.#journal.trim(told);
   }
 
@@ -187,46 +187,88 @@ export class Filters {
   }
 
   /** What a client has not been told of, as far as one answer goes; the rest is for the next. */
-  async #poll(filter: Filter, { maxResults, maxBytes }: FilterLimits): Promise<FilterAnswer> {
+  async #poll(filter: Filter, limits: FilterLimits): Promise<FilterAnswer> {
+    const { untold } = filter;
+    const { version, spans } = untold;
+    const page = new Page(limits);
+    for (const [index, span] of spans.entries()) {
+      const end = await this.#read(filter, span, page);
+      if (end === undefined) return { kind: 'unknown' };
+      if (end === 'lost') return this.#lost(filter);
+      if (end === 'too large') {
+        return { kind: 'refused', reason: `a log alone exceeds max response size ${limits.maxBytes} bytes` };
+      }
+      // An answer was given back meanwhile: what it had belongs in front.
+      if (untold.version !== version) return this.#poll(filter, limits);
+      if (!page.isFull && index < spans.length - 1) continue;
+      const poll = untold.tell(index, end);
+      return { kind: 'changes', json: page.json, poll };
+    }
+    throw new Error('a filter has always something to come');
+  }
+
+  /** Reads a part of what is untold, and gives the place up to which it went on the page; undefined where the filter is gone. */
+  async #read(
+    filter: Filter,
+    { from, to }: FilterSpan,
+    page: Page,
+  ): Promise<FilterCursor | 'lost' | 'too large' | undefined> {
     const pace = new Pace();
-    const texts: string[] = [];
-    let bytes = 2;
-    const start = filter.cursor;
-    let { position, offset }: FilterCursor = start;
-    const answer = (): Awaitable<FilterAnswer> => {
-      // An answer was undone meanwhile: what it had belongs in front.
-      if (filter.cursor !== start) return this.#poll(filter, { maxResults, maxBytes });
-      const poll = filter.advance({ position, offset });
-      return { kind: 'changes', json: `[${texts.join()}]`, poll };
-    };
+    let { position, offset } = from;
     for (;;) {
-      if (!this.#filters.has(filter.id)) return { kind: 'unknown' };
-      if (filter.isBroken || !this.#journal.isWholeAfter(position)) return this.#lost(filter);
+      if (!this.#filters.has(filter.id)) return undefined;
+      if (filter.untold.isBroken || !this.#journal.isWholeAfter(position)) return 'lost';
       const entry = this.#journal.after(position);
       if (entry === undefined) break;
       const messages = filter.messages(entry);
-      for (; offset < messages.length; offset++) {
+      const isLast = to !== undefined && entry.position > to.position;
+      const length = isLast ? to.offset : messages.length;
+      for (; offset < length; offset++) {
         if (pace.spend(1)) await pace.rest();
         const text = messages.at(offset);
-        if (text === undefined) continue;
-        const isTooLarge = bytes + text.length + 1 > maxBytes;
-        if (isTooLarge && texts.length === 0) {
-          return { kind: 'refused', reason: `a log alone exceeds max response size ${maxBytes} bytes` };
-        }
-        if (isTooLarge || texts.length >= maxResults) return answer();
-        texts.push(text);
-        bytes += text.length + 1;
+        if (text === undefined || page.add(text)) continue;
+        return page.isEmpty ? 'too large' : { position, offset };
       }
+      if (isLast) return to;
       ({ position } = entry);
       offset = 0;
     }
-    position = Math.max(position, this.#modules.ledger.position);
-    return answer();
+    return to ?? { position: Math.max(position, this.#modules.ledger.position), offset: 0 };
   }
 
   #lost(filter: Filter): FilterAnswer {
     this.#modules.metrics.ended('lost');
     this.#remove(filter);
     return { kind: 'unknown', reason: LOST };
+  }
+}
+
+/** The changes of one answer, as far as they fit. */
+class Page {
+  readonly #limits: FilterLimits;
+  readonly #texts: string[] = [];
+  #bytes = 2;
+  isFull = false;
+
+  constructor(limits: FilterLimits) {
+    this.#limits = limits;
+  }
+
+  get isEmpty(): boolean {
+    return this.#texts.length === 0;
+  }
+
+  get json(): string {
+    return `[${this.#texts.join()}]`;
+  }
+
+  /** False where there is no room for it. */
+  add(text: string): boolean {
+    const { maxResults, maxBytes } = this.#limits;
+    this.isFull = this.#bytes + text.length + 1 > maxBytes || this.#texts.length >= maxResults;
+    if (this.isFull) return false;
+    this.#texts.push(text);
+    this.#bytes += text.length + 1;
+    return true;
   }
 }

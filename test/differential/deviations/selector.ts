@@ -17,7 +17,10 @@ const stateMethods: readonly string[] = [
   'eth_getTransactionCount',
   'eth_getBalance',
   'eth_getCode',
+  'eth_getProof',
 ];
+
+const storageMethods: readonly string[] = ['eth_getStorageAt', 'eth_getProof'];
 
 /** Deviations in how a block, and any parameter, is written. */
 export const selectorDeviations: readonly Deviation[] = [
@@ -73,7 +76,7 @@ export const selectorDeviations: readonly Deviation[] = [
   {
     id: 'storage-key',
     allows: ({ request, geth, ours }) =>
-      request.method === 'eth_getStorageAt' &&
+      storageMethods.includes(request.method) &&
       refuses(ours) &&
       ['storage key', 'block not found'].includes(errorOf(geth)?.kind ?? ''),
   },
@@ -82,7 +85,8 @@ export const selectorDeviations: readonly Deviation[] = [
     allows: ({ request, ours }) =>
       refuses(ours) &&
       (holds(request, (_, value) => value === '' || (typeof value === 'string' && value.startsWith('0X'))) ||
-        (request.method === 'eth_getStorageAt' && !String(paramsOf(request)[1]).startsWith('0x'))),
+        (storageMethods.includes(request.method) &&
+          [paramsOf(request)[1]].flat().some((key) => !String(key).startsWith('0x')))),
   },
   {
     id: 'null-object',

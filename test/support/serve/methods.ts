@@ -83,7 +83,7 @@ interface RunOptions {
   readonly settings?: Partial<MethodSettings>;
   readonly call?: FakeCall;
   readonly signal?: AbortSignal;
-  readonly forward?: ForwardCall;
+  readonly forward?: ForwardCall | undefined;
 }
 
 /** For tests only: runs a method on a chain of five blocks with 0 to 4 logs, and gives back its parsed result. */

@@ -1,8 +1,8 @@
 //! Chains, which the threads of the process share.
 
-use crate::commitment::NativeCommitment;
 use crate::errors::{Result, error, malformed};
 use crate::provide::provide;
+use crate::simulation::tries::NativeTrie;
 use chain_query_evm as core;
 use core::{Chain, ChainOptions, HotLimits};
 use napi::bindgen_prelude::Buffer;
@@ -154,7 +154,7 @@ impl NativeChain {
 
     /// Hands in the complete state, so that state roots are verified from here on.
     #[napi(catch_unwind)]
-    pub fn set_commitment(&self, commitment: &mut NativeCommitment) -> Result<()> {
+    pub fn set_commitment(&self, commitment: &mut NativeTrie) -> Result<()> {
         self.inner.set_commitment(Some(std::mem::take(&mut commitment.0)));
         Ok(())
     }

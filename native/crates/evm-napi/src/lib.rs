@@ -4,7 +4,6 @@
 pub mod answer;
 pub mod call;
 pub mod chain;
-pub mod commitment;
 pub mod errors;
 pub mod execution;
 pub mod header;

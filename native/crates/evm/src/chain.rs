@@ -10,16 +10,16 @@ use crate::evm::effects::Effects;
 use crate::evm::taken::Taking;
 use crate::model::claim::GasCeiling;
 use crate::model::code::bytecode;
-use crate::model::commitment::Commitment;
 use crate::model::diff::Diff;
 use crate::model::header::{decode_header, read_header};
 use crate::model::outcome::Outcome;
+use crate::model::trie::kept::KeptTries;
+use crate::model::trie::state::StateTrie;
 use crate::rules::spec::ChainSpec;
 use crate::state::core::StateCore;
 use crate::state::hot::HotLimits;
 use crate::state::loaded::Task;
 use crate::state::view::View;
-use crate::trie::kept::KeptTries;
 use alloy_consensus::Header;
 use alloy_primitives::B256;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -49,7 +49,7 @@ pub struct Chain {
     ceiling: GasCeiling,
     pool: Pool,
     executions: Pool,
-    commitment: Mutex<Option<Commitment>>,
+    commitment: Mutex<Option<StateTrie>>,
     tries: KeptTries,
 }
 
@@ -85,17 +85,17 @@ impl Chain {
         &self.executions
     }
 
-    fn lock_commitment(&self) -> MutexGuard<'_, Option<Commitment>> {
+    fn lock_commitment(&self) -> MutexGuard<'_, Option<StateTrie>> {
         locks::lock(&self.commitment)
     }
 
     /// Takes the complete state out, to compute a root with it off the thread that others wait for.
-    fn take_commitment(&self) -> Option<Commitment> {
+    fn take_commitment(&self) -> Option<StateTrie> {
         self.lock_commitment().take()
     }
 
     /// Puts it back, unless it is of another head by now.
-    fn return_commitment(&self, commitment: Option<Commitment>, generation: u64) {
+    fn return_commitment(&self, commitment: Option<StateTrie>, generation: u64) {
         if self.core.hot.generation() == generation {
             *self.lock_commitment() = commitment;
         }
@@ -241,7 +241,7 @@ impl Chain {
     }
 
     /// Keeps the complete state, so that state roots are verified; `None` stops that.
-    pub fn set_commitment(&self, commitment: Option<Commitment>) {
+    pub fn set_commitment(&self, commitment: Option<StateTrie>) {
         *self.lock_commitment() = commitment;
     }
 

@@ -18,7 +18,6 @@ mod queries;
 mod rules;
 mod simulate;
 mod state;
-mod trie;
 
 pub use ahead::{
     Difference, Extension, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation,
@@ -36,22 +35,21 @@ pub use evm::effects::Effects;
 pub use evm::message::{CallOptions, CallRequest, CallResult};
 pub use json::{
     TransactionContext, block_from_json, block_json, header_hash_from_json, header_json, outcome_from_json,
-    raw_block, raw_receipts, raw_transaction, transactions_from_json, transactions_json,
+    proof_json, raw_block, raw_receipts, raw_transaction, transactions_from_json, transactions_json,
 };
-pub use model::commitment::Commitment;
 pub use model::diff::{Account, Diff};
 pub use model::facts::fees::{BlobFees, Fees, fees_of};
-pub use model::facts::prove::{AccountProof, NO_ACCOUNT, SlotProof};
 pub use model::facts::raw::{RawTransaction, read_raw_transaction};
 pub use model::genesis::genesis_block;
 pub use model::header::read_header;
 pub use model::key::{Key, Missing};
 pub use model::outcome::{Extra, Outcome, ReceiptRecord, Status};
 pub use model::proof::check_proof;
+pub use model::trie::kept::KeptTries;
+pub use model::trie::proof::{AccountProof, SlotProof};
+pub use model::trie::state::StateTrie;
 pub use queries::{Query, TraceOptions, query, trace_block};
 pub use rules::spec::{ChainSpec, Stack};
 pub use simulate::{Simulation, SimulationRequest, simulate};
 pub use state::hot::HotLimits;
 pub use state::view::{Read, View};
-pub use trie::kept::KeptTries;
-pub use trie::state::StateTrie;

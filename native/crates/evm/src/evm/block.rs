@@ -8,11 +8,11 @@ use crate::evm::meter::Meter;
 use crate::evm::taken::{Taking, TakingExecutor};
 pub(crate) use crate::evm::transaction::{Failure, execute_next};
 use crate::model::claim::{GasCeiling, GasClaim, contradiction};
-use crate::model::commitment::Commitment;
 use crate::model::diff::Diff;
 use crate::model::key::{Missing, MissingSet};
 use crate::model::outcome::{Extra, Outcome};
 use crate::model::transaction::{StackReceipt, StackTransaction, l1_extras};
+use crate::model::trie::state::StateTrie;
 use crate::model::verify::{Sent, check_contents, commit_receipts, decode, invalid, records, same};
 use crate::rules::spec::{ChainSpec, Stack};
 use crate::state::senders::Senders;
@@ -52,7 +52,7 @@ pub struct Ready {
     pub(crate) outcome: Box<Outcome>,
     /// Transactions whose effects were taken from those told.
     pub(crate) taken: Vec<u32>,
-    pub(crate) commitment: Option<Commitment>,
+    pub(crate) commitment: Option<StateTrie>,
 }
 
 impl Ready {
@@ -70,7 +70,7 @@ impl Ready {
 pub(crate) enum Check<'a> {
     /// It must equal the header; with the complete state at hand, the state root too. A block that is refused for its
     /// roots takes that state with it, as it has its changes then.
-    Compare(&'a mut Option<Commitment>),
+    Compare(&'a mut Option<StateTrie>),
     /// It is written into the header: gas used, receipts root, bloom and blob gas used. The state root is left as it was.
     Fill,
 }
@@ -354,7 +354,7 @@ pub(crate) fn check_state(
     spec: &ChainSpec,
     header: &Header,
     diff: &Diff,
-    commitment: &mut Commitment,
+    commitment: &mut StateTrie,
 ) -> Result<(), Error> {
     commitment.apply(diff);
     same(header, "state root", header.state_root, commitment.root())?;

@@ -1,9 +1,9 @@
 //! The first block of a chain, from geth's genesis format.
 
 use crate::base::error::{Error, malformed};
-use crate::model::commitment::Commitment;
 use crate::model::diff::{Account, Diff};
 use crate::model::outcome::Outcome;
+use crate::model::trie::state::StateTrie;
 use crate::rules::spec::ChainSpec;
 use alloy_consensus::{Block, BlockBody, EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Header, TxEnvelope};
 use alloy_eips::eip4895::Withdrawals;
@@ -18,13 +18,13 @@ use op_alloy_consensus::L2_TO_L1_MESSAGE_PASSER_ADDRESS;
 const INITIAL_BASE_FEE: u64 = 1_000_000_000;
 
 /// Reads a genesis file: its rules, its block and its whole state.
-pub fn genesis_block(text: &str) -> Result<(ChainSpec, Outcome, Commitment), Error> {
+pub fn genesis_block(text: &str) -> Result<(ChainSpec, Outcome, StateTrie), Error> {
     let genesis: Genesis = serde_json::from_str(text).map_err(|why| malformed("genesis file", why))?;
     let spec = ChainSpec::from_config(&genesis.config)?;
     let diff = allocation(&genesis);
-    let mut commitment = Commitment::default();
+    let mut commitment = StateTrie::default();
     commitment.apply(&diff);
-    let header = header(&spec, &genesis, &mut commitment);
+    let header = header(&spec, &genesis, &commitment);
     let withdrawals = header.withdrawals_root.is_some().then(Withdrawals::default);
     let body = BlockBody::<TxEnvelope> { transactions: Vec::new(), ommers: Vec::new(), withdrawals };
     let block = alloy_rlp::encode(Block { header: header.clone(), body }).into();
@@ -53,7 +53,7 @@ fn allocation(genesis: &Genesis) -> Diff {
     diff
 }
 
-fn header(spec: &ChainSpec, genesis: &Genesis, commitment: &mut Commitment) -> Header {
+fn header(spec: &ChainSpec, genesis: &Genesis, commitment: &StateTrie) -> Header {
     let time = genesis.timestamp;
     let number = genesis.number.unwrap_or_default();
     let london = spec.is_london_active_at_block(number);

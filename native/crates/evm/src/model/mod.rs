@@ -3,7 +3,6 @@
 pub(crate) mod base_time;
 pub(crate) mod claim;
 pub(crate) mod code;
-pub(crate) mod commitment;
 pub(crate) mod diff;
 pub(crate) mod facts;
 pub(crate) mod genesis;
@@ -12,4 +11,5 @@ pub(crate) mod key;
 pub(crate) mod outcome;
 pub(crate) mod proof;
 pub(crate) mod transaction;
+pub(crate) mod trie;
 pub(crate) mod verify;

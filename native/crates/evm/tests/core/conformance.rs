@@ -5,7 +5,7 @@ use crate::support::{Conformance, Full, Random, block_json, conformance, options
 use alloy_consensus::{Block, BlockBody, TxEnvelope, proofs};
 use alloy_rlp::Decodable;
 use chain_query_evm::{
-    Chain, ChainOptions, Commitment, Diff, Error, Execution, HotLimits, Outcome, block_from_json, genesis_block,
+    Chain, ChainOptions, Diff, Error, Execution, HotLimits, Outcome, StateTrie, block_from_json, genesis_block,
     outcome_from_json,
 };
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn execute(chain: &Arc<Chain>, block: &[u8]) -> Result<Outcome, Error> {
 }
 
 /// The complete state after some blocks.
-fn commitment_after(genesis: &Conformance, outcomes: &[Outcome]) -> Commitment {
+fn commitment_after(genesis: &Conformance, outcomes: &[Outcome]) -> StateTrie {
     let (_, _, mut commitment) = genesis_block(&genesis.genesis).unwrap();
     for outcome in outcomes {
         commitment.apply(&outcome.diff);

@@ -8,7 +8,7 @@ use alloy_primitives::bytes::BufMut;
 use alloy_primitives::{Address, B256, Bytes, TxKind, U64, U256, keccak256};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 use chain_query_evm::{
-    Account, Chain, ChainSpec, Commitment, Diff, Error, Extra, Outcome, TransactionContext, block_from_json,
+    Account, Chain, ChainSpec, Diff, Error, Extra, Outcome, StateTrie, TransactionContext, block_from_json,
     block_json, header_json, outcome_from_json, raw_block, raw_receipts, raw_transaction, transactions_json,
 };
 use op_alloy_consensus::{OpTxEnvelope, TxDeposit};
@@ -67,7 +67,7 @@ fn start(spec: &ChainSpec, recorded: &Recorded) -> (Arc<Chain>, Full) {
     }
     let block = block_from_json(spec, &recorded.blocks[0].block.to_string()).unwrap();
     let header = chain_query_evm::read_header(&block).unwrap();
-    let mut commitment = Commitment::default();
+    let mut commitment = StateTrie::default();
     commitment.apply(&diff);
     // anvil's first block says that its state is empty, which it is not.
     if spec.chain_id != 31_337 {

@@ -14,7 +14,7 @@ pub use witness::{Fixture, Witness};
 
 use alloy_primitives::{Address, Bytes, U256, address, hex};
 use chain_query_evm::{
-    CallOptions, CallRequest, CallResult, Chain, ChainOptions, Commitment, HotLimits, Lane, Outcome, Query, View,
+    CallOptions, CallRequest, CallResult, Chain, ChainOptions, HotLimits, Lane, Outcome, Query, StateTrie, View,
     genesis_block, query,
 };
 use flate2::read::GzDecoder;
@@ -101,7 +101,7 @@ pub fn genesis(fork: Fork, alloc: &serde_json::Value) -> String {
 pub struct Small {
     pub chain: Arc<Chain>,
     pub outcome: Outcome,
-    pub commitment: Option<Commitment>,
+    pub commitment: Option<StateTrie>,
 }
 
 pub fn small(fork: Fork, alloc: &serde_json::Value) -> Small {

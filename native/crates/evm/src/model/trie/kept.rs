@@ -49,7 +49,7 @@ impl KeptTries {
     }
 
     /// The trie of the state after a block.
-    pub(crate) fn find(&self, hash: B256) -> Option<StateTrie> {
+    pub fn find(&self, hash: B256) -> Option<StateTrie> {
         let mut inner = locks::lock(&self.inner);
         let place = inner.tries.iter().position(|kept| kept.hash == hash)?;
         let kept = inner.tries.remove(place)?;

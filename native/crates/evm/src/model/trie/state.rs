@@ -1,12 +1,14 @@
 //! The trie of one state.
 
 use super::node::{Leaf, Trie};
+use super::proof::{AccountProof, SlotProof};
 use crate::base::error::Error;
 use crate::model::diff::{Account, Diff, decode_account, decode_slot};
 use alloy_primitives::{Address, B256, U256, keccak256};
 use alloy_rlp::encode;
 use alloy_trie::{EMPTY_ROOT_HASH, TrieAccount};
 use revm::database::BundleState;
+use revm::state::EvmState;
 
 /// Every account and slot of one state; a copy of it shares what they have in common.
 #[derive(Debug, Clone, Default)]
@@ -34,12 +36,22 @@ impl Leaf for SlotLeaf {
 
 impl Leaf for AccountLeaf {
     fn encode(&self) -> Vec<u8> {
-        let Account { nonce, balance, code_hash } = self.account;
-        encode(TrieAccount { nonce, balance, storage_root: self.slots.root(), code_hash })
+        encode(self.committed())
     }
 }
 
 impl AccountLeaf {
+    fn committed(&self) -> TrieAccount {
+        let Account { nonce, balance, code_hash } = self.account;
+        TrieAccount { nonce, balance, storage_root: self.slots.root(), code_hash }
+    }
+
+    fn prove(&self, slot: &B256) -> SlotProof {
+        let key = keccak256(slot);
+        let value = self.slots.get(&key).map_or(U256::ZERO, |leaf| leaf.0);
+        SlotProof { value, nodes: self.slots.prove(&key) }
+    }
+
     fn set(&mut self, slot: &B256, value: U256) {
         let key = keccak256(slot);
         if !value.is_zero() {
@@ -80,12 +92,24 @@ impl StateTrie {
     }
 
     /// The storage root of one account.
-    pub(crate) fn storage_root(&self, address: Address) -> B256 {
+    pub fn storage_root(&self, address: Address) -> B256 {
         self.accounts.get(&keccak256(address)).map_or(EMPTY_ROOT_HASH, |leaf| leaf.slots.root())
     }
 
+    /// Proves an account and some of its slots, or that they are not there.
+    pub fn prove(&self, address: Address, slots: &[B256]) -> AccountProof {
+        let key = keccak256(address);
+        let leaf = self.accounts.get(&key);
+        let absent = || SlotProof { value: U256::ZERO, nodes: Vec::new() };
+        AccountProof {
+            account: leaf.map(AccountLeaf::committed),
+            nodes: self.accounts.prove(&key),
+            slots: slots.iter().map(|slot| leaf.map_or_else(absent, |leaf| leaf.prove(slot))).collect(),
+        }
+    }
+
     /// Applies what a block changed.
-    pub(crate) fn apply(&mut self, diff: &Diff) {
+    pub fn apply(&mut self, diff: &Diff) {
         for address in &diff.wiped {
             self.change(*address, None, AccountLeaf::clear);
         }
@@ -97,6 +121,27 @@ impl StateTrie {
         }
         for (address, slot, value) in &diff.slots {
             self.change(*address, None, |leaf| leaf.set(slot, *value));
+        }
+    }
+
+    /// Applies what one transaction changed, as revm's journal reports it: for the roots in old receipts.
+    pub(crate) fn apply_transaction(&mut self, state: &EvmState) {
+        for (address, changed) in state {
+            if !changed.is_touched() {
+                continue;
+            }
+            if changed.is_selfdestructed() || (changed.is_empty() && !changed.is_created()) {
+                self.remove(*address);
+                continue;
+            }
+            self.change(*address, Some((&changed.info).into()), |leaf| {
+                if changed.is_created() {
+                    leaf.clear();
+                }
+                for (slot, value) in &changed.storage {
+                    leaf.set(&B256::from(*slot), value.present_value);
+                }
+            });
         }
     }
 
@@ -144,4 +189,5 @@ impl StateTrie {
 
 #[cfg(test)]
 #[path = "state_tests.rs"]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests;

@@ -1,6 +1,6 @@
 //! A Merkle Patricia trie whose nodes never change once they are shared: a change makes the path to it anew.
 
-use alloy_primitives::{B256, keccak256};
+use alloy_primitives::{B256, Bytes, keccak256};
 use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, TrieMask};
 use std::sync::{Arc, OnceLock};
@@ -60,6 +60,34 @@ impl<V: Leaf> Trie<V> {
                 }
             }
         }
+    }
+
+    /// The nodes from the root down to a key, or to where it would be. Nodes that their parents hold inside are not listed.
+    pub(super) fn prove(&self, key: &B256) -> Vec<Bytes> {
+        let path = Nibbles::unpack(key);
+        let mut nodes = Vec::new();
+        let (mut at, mut next) = (0, self.top.as_ref());
+        while let Some(link) = next {
+            let mut buffer = Vec::new();
+            encode(&link.node, &mut buffer);
+            if nodes.is_empty() || buffer.len() >= B256::len_bytes() {
+                nodes.push(buffer.into());
+            }
+            next = match &link.node {
+                Node::Leaf { .. } => None,
+                Node::Extension { path: shared, child } => {
+                    let goes_on = path.slice(at..).starts_with(shared);
+                    at += shared.len();
+                    goes_on.then_some(child)
+                }
+                Node::Branch(children) => {
+                    let slot = path.get(at).map_or(0, usize::from);
+                    at += 1;
+                    children[slot].as_ref()
+                }
+            };
+        }
+        nodes
     }
 
     /// Sets a value; whether there was none before.
@@ -187,22 +215,24 @@ fn step(path: &Nibbles) -> (usize, Nibbles) {
 }
 
 fn name<V: Leaf>(link: &Link<V>) -> &RlpNode {
-    link.name.get_or_init(|| {
-        let mut buffer = Vec::new();
-        match &link.node {
-            Node::Leaf { path, value } => LeafNodeRef::new(path, &value.encode()).rlp(&mut buffer),
-            Node::Extension { path, child } => ExtensionNodeRef::new(path, name(child)).rlp(&mut buffer),
-            Node::Branch(children) => {
-                let mut mask = TrieMask::default();
-                let mut names = Vec::with_capacity(16);
-                for (slot, child) in (0_u8..).zip(children.iter()) {
-                    if let Some(child) = child {
-                        mask.set_bit(slot);
-                        names.push(name(child).clone());
-                    }
+    link.name.get_or_init(|| encode(&link.node, &mut Vec::new()))
+}
+
+/// Writes a node to an empty buffer; how the node above names it.
+fn encode<V: Leaf>(node: &Node<V>, buffer: &mut Vec<u8>) -> RlpNode {
+    match node {
+        Node::Leaf { path, value } => LeafNodeRef::new(path, &value.encode()).rlp(buffer),
+        Node::Extension { path, child } => ExtensionNodeRef::new(path, name(child)).rlp(buffer),
+        Node::Branch(children) => {
+            let mut mask = TrieMask::default();
+            let mut names = Vec::with_capacity(16);
+            for (slot, child) in (0_u8..).zip(children.iter()) {
+                if let Some(child) = child {
+                    mask.set_bit(slot);
+                    names.push(name(child).clone());
                 }
-                BranchNodeRef::new(&names, mask).rlp(&mut buffer)
             }
+            BranchNodeRef::new(&names, mask).rlp(buffer)
         }
-    })
+    }
 }

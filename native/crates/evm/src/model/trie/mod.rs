@@ -2,4 +2,5 @@
 
 pub(crate) mod kept;
 mod node;
+pub(crate) mod proof;
 pub(crate) mod state;
