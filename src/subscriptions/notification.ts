@@ -1,9 +1,10 @@
 import type { Hex } from '../primitives/hex.ts';
 
-/** A message of a subscription, in geth's envelope; `result` is JSON. */
-export function notification(id: Hex, result: string): Buffer {
+/** A message of a subscription, in geth's envelope; `result` is JSON. `point` is for those who asked for it. */
+export function notification(id: Hex, result: string, point?: string): Buffer {
+  const more = point === undefined ? '' : `,"point":"${point}"`;
   return Buffer.from(
-    `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}}}`,
+    `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"${id}","result":${result}${more}}}`,
   );
 }
 
