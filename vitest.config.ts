@@ -10,6 +10,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
+            'packages/*/src/**/*.test.ts',
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
@@ -23,6 +24,16 @@ export default defineConfig({
           include: ['test/scenarios/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          // Each file starts nodes of its own; two cores carry one set of them.
+          fileParallelism: false,
         },
       },
       {
