@@ -30,9 +30,10 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
+          globalSetup: 'test/clients/setup.ts',
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // Each file starts nodes of its own; two cores carry one set of them.
+          // All send from the same two accounts of one node.
           fileParallelism: false,
         },
       },

@@ -1,0 +1,39 @@
+import { expect, inject, it } from 'vitest';
+import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
+import { until } from '../support/servers/process.ts';
+import { cast } from './tools.ts';
+import { account, counter, readerOf, walletOf } from './wallets.ts';
+
+const dev = inject('dev');
+const reader = readerOf(dev);
+const at = ['--rpc-url', dev.url] as const;
+const json = async (...args: readonly string[]): Promise<Record<string, unknown>> =>
+  JSON.parse(await cast(...args, '--json', ...at)) as Record<string, unknown>;
+
+it('reads the chain, blocks and accounts', async () => {
+  expect(await cast('chain-id', ...at)).toBe('901');
+  await until('a block', async () => (Number(await cast('block-number', ...at)) > 0 ? true : undefined));
+  expect(await cast('client', ...at)).toMatch(/^chain-query\//);
+  const block = await json('block', '1');
+  expect(block['hash']).toBe((await reader.getBlock({ blockNumber: 1n })).hash);
+  expect(Number(await cast('block', 'pending', '-f', 'number', ...at))).toBeGreaterThan(0);
+  expect(BigInt(await cast('balance', account.address, ...at))).toBeGreaterThan(10n ** 18n);
+  expect(await cast('code', COUNTER.address, ...at)).toBe(COUNTER.code);
+  expect(BigInt(await cast('storage', COUNTER.address, '0', ...at))).toBeGreaterThanOrEqual(0n);
+});
+
+it('calls, and shows transactions, receipts and logs', async () => {
+  const hash = await walletOf(dev).writeContract({ ...counter, functionName: 'increment' });
+  const { blockNumber } = await reader.waitForTransactionReceipt({ hash });
+  const count = await cast('call', COUNTER.address, 'count()(uint256)', '--block', 'pending', ...at);
+  expect(Number(count)).toBeGreaterThan(0);
+  expect(await json('tx', hash)).toMatchObject({ hash, to: COUNTER.address, input: COUNTER.increment });
+  expect(await json('receipt', hash)).toMatchObject({ transactionHash: hash, status: '0x1' });
+  expect(Number(await cast('nonce', ACCOUNTS[0].address, '--block', 'pending', ...at))).toBeGreaterThan(0);
+  const logs = (await json(
+    ...['logs', '--from-block', `${blockNumber - 1n}`, '--to-block', 'pending', '--address', COUNTER.address],
+    'Incremented(address indexed,uint256)',
+  )) as unknown as { transactionHash: string; blockNumber: string }[];
+  const found = logs.find(({ transactionHash }) => transactionHash === hash);
+  expect(BigInt(found?.blockNumber ?? 0)).toBe(blockNumber);
+});
