@@ -1,7 +1,18 @@
 import { opGethBinary } from '../support/servers/paths.ts';
 import { type Running, until } from '../support/servers/process.ts';
 import { startProgram } from '../support/servers/serving.ts';
-import type { DevPlaces } from './setup.ts';
+
+/** Where the one node listens that all tests of this suite ask. */
+export interface DevPlaces {
+  /** The public endpoint. */
+  readonly url: string;
+  readonly dedicatedUrl: string;
+  /** The chain's own client. */
+  readonly chainUrl: string;
+  /** Where wallets send to. */
+  readonly sendUrl: string;
+  readonly flashblocksUrl: string;
+}
 
 const listeners = ['--public', '--dedicated', '--admin', '--chain-rpc'];
 

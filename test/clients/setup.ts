@@ -1,18 +1,6 @@
 import type { TestProject } from 'vitest/node';
-import { startDevNode } from './dev-node.ts';
+import { type DevPlaces, startDevNode } from './dev-node.ts';
 import { clientTools } from './tools.ts';
-
-/** Where the one node listens that all tests of this suite ask. */
-export interface DevPlaces {
-  /** The public endpoint. */
-  readonly url: string;
-  readonly dedicatedUrl: string;
-  /** The chain's own client. */
-  readonly chainUrl: string;
-  /** Where wallets send to. */
-  readonly sendUrl: string;
-  readonly flashblocksUrl: string;
-}
 
 declare module 'vitest' {
   interface ProvidedContext {

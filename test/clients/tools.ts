@@ -9,7 +9,7 @@ const packages = {
   '@foundry-rs/cast': '1.7.1',
   '@wagmi/core': '3.6.5',
   hono: '4.12.0',
-  ponder: '1.0.0',
+  ponder: '0.16.10',
   typescript: '5.9.3',
   viem: '2.57.0',
 } as const;

@@ -2,7 +2,7 @@ import { createPublicClient, createWalletClient, http } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
 import { abi, chain as devChain } from '../e2e/dev-chain.ts';
-import type { DevPlaces } from './setup.ts';
+import type { DevPlaces } from './dev-node.ts';
 
 /** The chain of `dev` as viem knows chains with pre-confirmations, such as Base. */
 export const chain = { ...devChain, blockTime: 2_000, experimental_preconfirmationTime: 200 } as const;
