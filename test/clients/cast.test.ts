@@ -1,3 +1,4 @@
+import type { Hex } from 'viem';
 import { expect, inject, it } from 'vitest';
 import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
 import { until } from '../support/servers/process.ts';
@@ -36,4 +37,22 @@ it('calls, and shows transactions, receipts and logs', async () => {
   )) as unknown as { transactionHash: string; blockNumber: string }[];
   const found = logs.find(({ transactionHash }) => transactionHash === hash);
   expect(BigInt(found?.blockNumber ?? 0)).toBe(blockNumber);
+});
+
+it('estimates, sends and runs transactions again', async () => {
+  const increment = [COUNTER.address, 'increment()'] as const;
+  expect(Number(await cast('estimate', ...increment, '--from', account.address, ...at))).toBeGreaterThan(
+    21_000,
+  );
+  expect(Number(await cast('gas-price', ...at))).toBeGreaterThan(0);
+  const receipt = await json('send', ...increment, '--private-key', ACCOUNTS[1].key);
+  expect(receipt).toMatchObject({ status: '0x1', to: COUNTER.address });
+  const hash = String(receipt['transactionHash']);
+  const { blockNumber } = await reader.waitForTransactionReceipt({ hash: hash as Hex });
+  await until('its block', async () =>
+    Number(await cast('block-number', ...at)) >= Number(blockNumber) ? true : undefined,
+  );
+  expect(await cast('run', hash, '--quick', '--rpc-url', dev.dedicatedUrl)).toContain(
+    'Transaction successfully executed',
+  );
 });

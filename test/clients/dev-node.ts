@@ -33,7 +33,7 @@ export async function startDevNode(): Promise<{ readonly running: Running; reado
       url: place(/read +(http:\S+)/),
       dedicatedUrl: place(/(http:\S+) +the dedicated/),
       chainUrl: place(/send to +(http:\S+)/),
-      sendUrl: place(/send to +(http:\S+)/),
+      sendUrl: place(/read +(http:\S+)/),
       flashblocksUrl: place(/flashblocks +(ws:\S+)/),
     },
   };

@@ -74,7 +74,7 @@ describe('the examples of the README', () => {
     });
 
   it('are all run here', () => {
-    expect([...examplesOf(readme).keys()]).toEqual(['reads', 'watch', 'pages', 'capabilities']);
+    expect([...examplesOf(readme).keys()]).toEqual(['reads', 'watch', 'pages', 'send', 'capabilities']);
   });
 
   it('reads', async () => {
@@ -88,6 +88,10 @@ describe('the examples of the README', () => {
 
   it('pages', async () => {
     expect(await run('pages')).toMatch(/^\d+ logs\n$/);
+  });
+
+  it('sends', async () => {
+    expect(await run('send')).toMatch(/^success in block \d+ after \d+ ms\n$/);
   });
 
   it('says what a node offers', async () => {
@@ -177,6 +181,39 @@ describe('watching (B11)', () => {
       expect(told.map(({ log }) => log.blockHash)).toEqual(logs.map(({ blockHash }) => blockHash));
     }
     expect(errors.length).toBeGreaterThan(0);
+  });
+});
+
+describe('our own node', () => {
+  it('offers all of it, and pages by cursor (B15)', async () => {
+    const client = createPublicClient({ chain, transport: chainQueryHttp(dev.url) }).extend(
+      chainQueryActions(),
+    );
+    expect((await client.getCapabilities()).lost).toEqual([]);
+    const filter = { address: COUNTER.address, event, fromBlock: 0n } as const;
+    const pages: (readonly { readonly args: { readonly count: bigint } }[])[] = [];
+    for await (const logs of client.getLogPages(filter)) pages.push(logs);
+    const counts = (await client.getLogs(filter)).map(({ args }) => args.count);
+    const paged = pages.flat().map(({ args }) => args.count);
+    expect(paged.slice(0, counts.length)).toEqual(counts.slice(0, paged.length));
+    expect(paged.length).toBeGreaterThan(0);
+  });
+
+  it('gives the receipt of what is sent, pre-confirmed', async () => {
+    const client = createPublicClient({ chain, transport: chainQueryHttp(dev.url) }).extend(
+      chainQueryActions(),
+    );
+    const serializedTransaction = await account.signTransaction({
+      ...{ chainId: chain.id, type: 'eip1559', to: COUNTER.address, data: COUNTER.increment, gas: 100_000n },
+      ...{ maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 1n },
+      nonce: await client.getTransactionCount({ address: account.address, blockTag: 'pending' }),
+    });
+    const receipt: TransactionReceipt = await client.sendSync({ serializedTransaction });
+    expect(receipt.status).toBe('success');
+    // The next read sees it, though nothing is confirmed yet.
+    expect(await client.getTransactionReceipt({ hash: receipt.transactionHash })).toMatchObject({
+      status: 'success',
+    });
   });
 });
 
