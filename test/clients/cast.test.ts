@@ -52,7 +52,5 @@ it('estimates, sends and runs transactions again', async () => {
   await until('its block', async () =>
     Number(await cast('block-number', ...at)) >= Number(blockNumber) ? true : undefined,
   );
-  expect(await cast('run', hash, '--quick', '--rpc-url', dev.dedicatedUrl)).toContain(
-    'Transaction successfully executed',
-  );
+  expect(await cast('run', hash, ...at)).toContain('Transaction successfully executed');
 });

@@ -29,8 +29,9 @@ export async function clientTools(): Promise<string> {
   return folder;
 }
 
-/** Runs cast; what it prints. */
+/** Runs cast; what it prints. Of a chain id that it does not know, it has to be told that blocks have deposits. */
 export async function cast(...args: readonly string[]): Promise<string> {
-  const output = await runToEnd(join(await clientTools(), 'node_modules/.bin/cast'), args);
+  const env = { FOUNDRY_NETWORK: 'optimism' };
+  const output = await runToEnd(join(await clientTools(), 'node_modules/.bin/cast'), args, { env });
   return output.trim();
 }
