@@ -1,10 +1,9 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { COUNTER } from '../../src/dev/client/genesis.ts';
-import { start, tempDir, until } from '../support/servers/process.ts';
-import { clientTools } from './tools.ts';
+import { start, tempDir, until } from '../../support/servers/process.ts';
+import { clientTools } from '../tools.ts';
 
-/** An app as its authors write it: events of a contract with blocks, transactions and receipts, and every block. */
+/** An app as its authors write it: a token's transfers with blocks, transactions and receipts, balances, and every block. */
 const files = {
   'package.json': '{"private":true,"type":"module"}',
   'tsconfig.json': '{"compilerOptions":{"strict":true,"module":"ESNext","moduleResolution":"bundler"}}',
@@ -14,10 +13,10 @@ const files = {
     export default createConfig({
       chains: { dev: { id: 901, rpc: process.env['RPC'] } },
       contracts: {
-        Counter: {
+        Token: {
           chain: 'dev',
-          abi: parseAbi(['event Incremented(address indexed by, uint256 count)']),
-          address: '${COUNTER.address}',
+          abi: parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)']),
+          address: process.env['TOKEN'],
           startBlock: 0,
           includeTransactionReceipts: true,
         },
@@ -26,25 +25,30 @@ const files = {
     });`,
   'ponder.schema.ts': `
     import { onchainTable } from 'ponder';
-    export const increments = onchainTable('increments', (t) => ({
-      id: t.text().primaryKey(), by: t.hex(), count: t.bigint(), block: t.bigint(), blockHash: t.hex(),
-      timestamp: t.bigint(), hash: t.hex(), from: t.hex(), nonce: t.integer(), status: t.text(),
+    export const transfers = onchainTable('transfers', (t) => ({
+      id: t.text().primaryKey(), from: t.hex(), to: t.hex(), value: t.bigint(), block: t.bigint(), blockHash: t.hex(),
+      timestamp: t.bigint(), hash: t.hex(), sender: t.hex(), nonce: t.integer(), index: t.integer(), status: t.text(),
       gasUsed: t.bigint(), cumulative: t.bigint(),
     }));
+    export const balances = onchainTable('balances', (t) => ({ owner: t.hex().primaryKey(), value: t.bigint() }));
     export const blocks = onchainTable('blocks', (t) => ({
       number: t.bigint().primaryKey(), hash: t.hex(), parent: t.hex(), timestamp: t.bigint(), gasUsed: t.bigint(),
       miner: t.hex(),
     }));`,
   'src/index.ts': `
     import { ponder } from 'ponder:registry';
-    import { blocks, increments } from 'ponder:schema';
-    ponder.on('Counter:Incremented', async ({ event, context }) => {
+    import { balances, blocks, transfers } from 'ponder:schema';
+    ponder.on('Token:Transfer', async ({ event, context }) => {
       const { block, transaction, transactionReceipt, args, id } = event;
-      await context.db.insert(increments).values({
-        id, by: args.by, count: args.count, block: block.number, blockHash: block.hash, timestamp: block.timestamp,
-        hash: transaction.hash, from: transaction.from, nonce: transaction.nonce, status: transactionReceipt.status,
-        gasUsed: transactionReceipt.gasUsed, cumulative: transactionReceipt.cumulativeGasUsed,
+      await context.db.insert(transfers).values({
+        id, ...args, block: block.number, blockHash: block.hash, timestamp: block.timestamp, hash: transaction.hash,
+        sender: transaction.from, nonce: transaction.nonce, index: transaction.transactionIndex,
+        status: transactionReceipt.status, gasUsed: transactionReceipt.gasUsed,
+        cumulative: transactionReceipt.cumulativeGasUsed,
       });
+      for (const [owner, value] of [[args.from, -args.value], [args.to, args.value]])
+        await context.db.insert(balances).values({ owner, value })
+          .onConflictDoUpdate((row) => ({ value: row.value + value }));
     });
     ponder.on('Each:block', async ({ event: { block }, context }) => {
       const { number, hash, parentHash: parent, timestamp, gasUsed, miner } = block;
@@ -52,11 +56,16 @@ const files = {
     });`,
   'src/api/index.ts': `
     import { db } from 'ponder:api';
-    import { blocks, increments } from 'ponder:schema';
+    import { asc } from 'ponder';
+    import { balances, blocks, transfers } from 'ponder:schema';
     import { Hono } from 'hono';
     const app = new Hono();
     app.get('/rows', async (c) => {
-      const rows = { increments: await db.select().from(increments), blocks: await db.select().from(blocks) };
+      const rows = {
+        transfers: await db.select().from(transfers).orderBy(asc(transfers.id)),
+        balances: await db.select().from(balances).orderBy(asc(balances.owner)),
+        blocks: await db.select().from(blocks).orderBy(asc(blocks.number)),
+      };
       return c.text(JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
     });
     export default app;`,
@@ -65,7 +74,8 @@ const files = {
 type Row = Readonly<Record<string, string>>;
 
 export interface Rows {
-  readonly increments: readonly Row[];
+  readonly transfers: readonly Row[];
+  readonly balances: readonly Row[];
   readonly blocks: readonly Row[];
 }
 
@@ -76,29 +86,30 @@ export interface PonderApp extends AsyncDisposable {
   output(): string;
 }
 
-/** Starts the app on a node. */
-export async function startPonder(rpc: string, port: number): Promise<PonderApp> {
+/** Starts the app on a node, for a token. */
+export async function startPonder(rpc: string, token: string): Promise<PonderApp> {
   await using starting = new AsyncDisposableStack();
   const folder = starting.use(await tempDir('ponder'));
   const tools = join(await clientTools(), 'node_modules');
   await mkdir(join(folder.path, 'src/api'), { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder.path, name), text);
   await symlink(tools, join(folder.path, 'node_modules'));
-  const args = ['start', '--schema', 'app', '--port', `${port}`, '--log-format', 'json'];
+  // The first free port from there on: it says which.
+  const args = ['start', '--schema', 'app', '--port', '20000', '--log-format', 'json'];
   const running = start(join(tools, '.bin/ponder'), args, {
     cwd: folder.path,
-    env: { RPC: rpc, PONDER_TELEMETRY_DISABLED: '1' },
+    env: { RPC: rpc, TOKEN: token, PONDER_TELEMETRY_DISABLED: '1' },
   });
   starting.defer(() => running.stop());
-  const url = `http://127.0.0.1:${port}/rows`;
+  const isThere = (): string | undefined => /"Created HTTP server","port":(\d+)/.exec(running.output())?.[1];
+  const port = await until('ponder to listen', isThere).catch((cause: unknown) => {
+    throw new Error(`ponder does not listen: ${running.output().slice(-2_000)}`, { cause });
+  });
   const rows = async (): Promise<Rows> => {
-    const response = await fetch(url);
+    const response = await fetch(`http://127.0.0.1:${port}/rows`);
     if (!response.ok) throw new Error(`ponder answered ${response.status}: ${running.output()}`);
     return JSON.parse(await response.text()) as Rows;
   };
-  await until('ponder to answer', rows).catch((cause: unknown) => {
-    throw new Error(`ponder does not answer: ${running.output().slice(-2_000)}`, { cause });
-  });
   const resources = starting.move();
   return { rows, output: () => running.output(), [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
