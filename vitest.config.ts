@@ -30,11 +30,24 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
+          exclude: ['test/clients/timing/**'],
           globalSetup: 'test/clients/setup.ts',
           testTimeout: 60_000,
           hookTimeout: 120_000,
-          // All send from the same two accounts of one node.
-          fileParallelism: false,
+          // They mostly wait: for blocks, for the time between two polls.
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'clients-timing',
+          include: ['test/clients/timing/**/*.test.ts'],
+          globalSetup: 'test/clients/setup.ts',
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // Beside the other clients, the machine is what would be measured.
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -62,7 +62,7 @@ const LONG: readonly Step[] = [
   { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
   {
     name: 'client-logs',
-    command: 'npm run -s test:subscriptions -- --client package --blocks 100 --seed 20261115',
+    command: 'npm run -s test:subscriptions -- --client package --blocks 60 --seed 20261115',
     tests: true,
   },
   { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 3', tests: true },

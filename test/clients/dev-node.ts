@@ -9,8 +9,6 @@ export interface DevPlaces {
   readonly dedicatedUrl: string;
   /** The chain's own client. */
   readonly chainUrl: string;
-  /** Where wallets send to. */
-  readonly sendUrl: string;
   readonly flashblocksUrl: string;
 }
 
@@ -33,7 +31,6 @@ export async function startDevNode(): Promise<{ readonly running: Running; reado
       url: place(/read +(http:\S+)/),
       dedicatedUrl: place(/(http:\S+) +the dedicated/),
       chainUrl: place(/send to +(http:\S+)/),
-      sendUrl: place(/read +(http:\S+)/),
       flashblocksUrl: place(/flashblocks +(ws:\S+)/),
     },
   };

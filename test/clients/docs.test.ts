@@ -5,8 +5,8 @@ import { examplesOf, runExample } from './examples.ts';
 import { clientTools } from './tools.ts';
 
 const page = 'docs/clients.md';
-const { url, sendUrl } = inject('dev');
-const places = { 'http://127.0.0.1:8545': url, 'http://127.0.0.1:8555': sendUrl };
+const { url } = inject('dev');
+const places = { 'http://127.0.0.1:8545': url };
 
 it('has every example of the page run here', () => {
   expect([...examplesOf(page).keys()]).toEqual(['viem', 'ethers', 'cast']);

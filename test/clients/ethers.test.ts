@@ -1,6 +1,5 @@
 import { Contract, ContractFactory, JsonRpcProvider, Wallet, WebSocketProvider } from 'ethers';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ACCOUNTS } from '../../src/dev/client/genesis.ts';
 import { until } from '../support/servers/process.ts';
 import { compileSolidity } from '../support/workload/solidity.ts';
 
@@ -14,14 +13,14 @@ contract Box {
 
 const dev = inject('dev');
 
-describe.each(['HTTP', 'WebSocket'] as const)('ethers over %s, as it comes', (kind) => {
+describe.each(['Http', 'WebSocket'] as const)('ethers over %s, as it comes', (kind) => {
   let reader: JsonRpcProvider | WebSocketProvider;
   let sender: JsonRpcProvider;
 
   beforeAll(() => {
     reader =
-      kind === 'HTTP' ? new JsonRpcProvider(dev.url) : new WebSocketProvider(dev.url.replace('http', 'ws'));
-    sender = new JsonRpcProvider(dev.sendUrl);
+      kind === 'Http' ? new JsonRpcProvider(dev.url) : new WebSocketProvider(dev.url.replace('http', 'ws'));
+    sender = new JsonRpcProvider(dev.url);
   });
   afterAll(async () => {
     sender?.destroy();
@@ -30,7 +29,7 @@ describe.each(['HTTP', 'WebSocket'] as const)('ethers over %s, as it comes', (ki
 
   it('deploys a contract, waits, and hears of its event', async () => {
     const { abi, code } = compileSolidity(source)['Box'] ?? { abi: [], code: '0x' };
-    const wallet = new Wallet(ACCOUNTS[kind === 'HTTP' ? 0 : 1].key, sender);
+    const wallet = new Wallet(inject('parties')[`ethers${kind}`].key, sender);
     const factory = new ContractFactory(abi as never, code, wallet);
     const deployed = await factory.deploy(7);
     const hash = deployed.deploymentTransaction()?.hash ?? '';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createPublicClient, createWalletClient, http, parseAbiItem, type TransactionReceipt } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import {
   chainQueryActions,
   chainQueryHttp,
@@ -100,8 +100,13 @@ describe('the examples of the README', () => {
 });
 
 describe('reads behind a balancer (B3)', () => {
+  let behind: Awaited<ReturnType<typeof startBehind>>;
+  beforeAll(async () => {
+    behind = await startBehind(400);
+  });
+  afterAll(() => behind?.[Symbol.asyncDispose]());
+
   it('never go backwards, though one node is behind', async () => {
-    await using behind = await startBehind(400);
     const backwards = [0, 0];
     const over = new AbortController();
     const read = async (at: number, transport: typeof http | typeof chainQueryHttp): Promise<void> => {
@@ -128,7 +133,6 @@ describe('reads behind a balancer (B3)', () => {
   });
 
   it('see what a message told, whichever node they reach', async () => {
-    await using behind = await startBehind(400);
     await using balancer = await startBalancer([behind.url, dev.url]);
     const client = createPublicClient({ chain, transport: chainQueryHttp(balancer.url) });
     const reads: Promise<boolean>[] = [];

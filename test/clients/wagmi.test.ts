@@ -4,9 +4,10 @@ import { expect, inject, it } from 'vitest';
 import { COUNTER } from '../../src/dev/client/genesis.ts';
 import { runToEnd, tempDir } from '../support/servers/process.ts';
 import { clientTools } from './tools.ts';
-import { account, counter, readerOf, walletOf } from './wallets.ts';
+import { partyOf } from './wallets.ts';
 
 const dev = inject('dev');
+const { account, counter, reader, wallet } = partyOf('wagmi');
 
 /** As an app does it, whatever wallet is connected. */
 const program = (hash: string): string => `
@@ -17,7 +18,7 @@ const program = (hash: string): string => `
     rpcUrls: { default: { http: ['${dev.url}'] } } };
   const config = createConfig({ chains: [chain], transports: { 901: http() } });
   const abi = parseAbi(['function count() view returns (uint256)', 'function increment()']);
-  const counter = { address: '${COUNTER.address}', abi };
+  const counter = { address: '${counter.address}', abi };
   const hash = '${hash}';
   const found = await Promise.all([
     getBlockNumber(config), getBlock(config).then(({ number }) => number),
@@ -34,8 +35,8 @@ const program = (hash: string): string => `
 `;
 
 it('wagmi reads all that an app shows', async () => {
-  const hash = await walletOf(dev).writeContract({ ...counter, functionName: 'increment' });
-  await readerOf(dev).waitForTransactionReceipt({ hash, confirmations: 2 });
+  const hash = await wallet.writeContract({ ...counter, functionName: 'increment' });
+  await reader.waitForTransactionReceipt({ hash, confirmations: 2 });
   await using folder = await tempDir('wagmi');
   await symlink(join(await clientTools(), 'node_modules'), join(folder.path, 'node_modules'));
   const file = join(folder.path, 'app.mjs');
@@ -47,5 +48,10 @@ it('wagmi reads all that an app shows', async () => {
   expect(BigInt(balance ?? 0)).toBeGreaterThan(0n);
   expect(Number(nonce)).toBeGreaterThan(0);
   expect(Number(count)).toBeGreaterThan(0);
-  expect([code, simulated, to, status]).toEqual([COUNTER.code, 'true', COUNTER.address, 'success']);
+  expect([code, simulated, to, status]).toEqual([
+    COUNTER.code,
+    'true',
+    counter.address.toLowerCase(),
+    'success',
+  ]);
 });
