@@ -10,6 +10,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'src/**/*.test.ts',
+            'packages/*/src/**/*.test.ts',
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
@@ -23,6 +24,30 @@ export default defineConfig({
           include: ['test/scenarios/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'clients',
+          include: ['test/clients/**/*.test.ts'],
+          exclude: ['test/clients/timing/**'],
+          globalSetup: 'test/clients/setup.ts',
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          // They mostly wait: for blocks, for the time between two polls.
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'clients-timing',
+          include: ['test/clients/timing/**/*.test.ts'],
+          globalSetup: 'test/clients/setup.ts',
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          // Beside the other clients, the machine is what would be measured.
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -22,7 +22,7 @@ const INSTALL: readonly Step[] = [
 ];
 const CHECK: readonly Step[] = [
   { name: 'biome', command: 'biome check --error-on-warnings .', tests: false },
-  { name: 'types', command: 'tsc --noEmit', tests: false },
+  { name: 'types', command: 'tsc --noEmit && tsc --noEmit -p packages/client', tests: false },
   { name: 'oxlint', command: 'oxlint --type-aware --deny-warnings', tests: false },
   { name: 'knip', command: 'knip', tests: false },
   { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
@@ -39,6 +39,7 @@ const LONG: readonly Step[] = [
   { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
   { name: 'scenarios', command: 'npm run -s test:scenarios', tests: true },
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
+  { name: 'clients', command: 'npm run -s test:clients', tests: true },
   // The gate repeats one seed, so that it only fails for what a change did, and a part of the runs, for its time;
   // new seeds and the full forms (without options) are for whoever looks for more.
   { name: 'differential', command: 'npm run -s test:differential -- --seed 20261115', tests: true },
@@ -80,6 +81,11 @@ const LONG: readonly Step[] = [
     tests: true,
   },
   { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
+  {
+    name: 'client-logs',
+    command: 'npm run -s test:subscriptions -- --client package --blocks 60 --seed 20261115',
+    tests: true,
+  },
   { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 3', tests: true },
   { name: 'soak', command: 'npm run -s test:soak -- --seed 20261115', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },

@@ -198,6 +198,26 @@ it('without pre-confirmations each block comes as one flashblock, with its hash;
   await vi.waitFor(() => expect(states.take()).toMatchObject([{ address: ONE, nonce: 0 }]));
 });
 
+it('says up to where the chain can be read with each log, to who asks for it (B11)', () => {
+  const { streams } = start();
+  const points: unknown[] = [];
+  const sink: Sink = {
+    isFull: false,
+    send: (message) =>
+      points.push((JSON.parse(message.toString()) as { params: { point: unknown } }).params.point),
+    drained: () => Promise.resolve(),
+    close: () => undefined,
+  };
+  const query = { addresses: [], topics: [] };
+  streams.open({ kind: 'pendingLogs', query, from: undefined, points: true }, '0x1', sink);
+  const [first, second] = [makeBlock(GENESIS, [1]), makeBlock(GENESIS, [1, 1])];
+  streams.publish(flashblockEvent(first, 0, 1, 'a'));
+  streams.publish(flashblockEvent(second, 1, 2, 'a'));
+  streams.publish(sealed(second));
+  streams.publish(sealed(makeBlock(second, [1])));
+  expect([...new Set(points)]).toEqual(['1;0', '1;1', '2']);
+});
+
 it('gives milliseconds where a block has them: heads, blocks, transactions and logs (B18)', () => {
   const { streams, subscribe } = start(() => empty(9), { hasPreconfirmations: false });
   const heads = subscribe({ kind: 'newHeads' });

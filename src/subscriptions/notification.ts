@@ -7,6 +7,11 @@ export function notification(id: Hex, result: string, more = ''): Buffer {
   );
 }
 
+/** Up to where the chain can be read, as a member that goes beside a result, for those who asked for it. */
+export function pointMember(point: string): string {
+  return `,"point":"${point}"`;
+}
+
 /** The same result for many: subscriptions of different connections often have one id, and share the bytes. */
 export class SharedNotification {
   readonly result: string;

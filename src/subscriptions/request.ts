@@ -26,6 +26,8 @@ export interface LogRequest {
   readonly query: LogQuery;
   /** The first log that is wanted; without it, what comes from now on. */
   readonly from: LogPlace | undefined;
+  /** Each message says up to where the chain could be read when it was sent. */
+  readonly points?: boolean;
 }
 
 export type BlockRequest =
@@ -127,7 +129,7 @@ function parseLogs(
   { snapshot, settings }: Pick<MethodContext, 'snapshot' | 'settings'>,
   newest: number,
 ): Omit<LogRequest, 'kind'> {
-  const { fromBlock, toBlock, fromLogIndex } = parseObject(value, OPTIONS);
+  const { fromBlock, toBlock, fromLogIndex, points = false } = parseObject(value, OPTIONS);
   const filter = parseLogFilter(value, OPTIONS, { ...settings.logs, compat: settings.compat });
   if (filter.blockHash !== undefined) {
     throw new InvalidParamsError(`${OPTIONS}: a subscription is not of one block: blockHash`);
@@ -136,16 +138,17 @@ function parseLogs(
   if (toBlock !== undefined && toBlock !== null && toBlock !== 'latest' && toBlock !== 'pending') {
     throw new InvalidParamsError(`${OPTIONS}: a subscription has no end: toBlock`);
   }
+  if (typeof points !== 'boolean') throw new InvalidParamsError(`${OPTIONS}: points: expected a boolean`);
   const hasStart = fromBlock !== undefined && fromBlock !== null;
   const hasIndex = fromLogIndex !== undefined && fromLogIndex !== null;
   if (!hasStart) {
     if (hasIndex) throw new InvalidParamsError(`${OPTIONS}: fromLogIndex needs fromBlock`);
-    return { query: filter.query, from: undefined };
+    return { query: filter.query, from: undefined, points };
   }
   const block = snapshot.logBound(filter.from, 'from');
   checkStart(filter.from, block, snapshot.logBound(EARLIEST, 'from'), Math.max(newest, snapshot.head.number));
   const index = hasIndex ? Number(parseUint64(fromLogIndex, `${OPTIONS}: fromLogIndex`)) : 0;
-  return { query: filter.query, from: { block, index } };
+  return { query: filter.query, from: { block, index }, points };
 }
 
 const EARLIEST: LogBound = { kind: 'tag', tag: 'earliest' };

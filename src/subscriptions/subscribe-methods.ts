@@ -29,7 +29,8 @@ const ethSubscribe: Method = {
       required: false,
       description:
         '`logs`, `pendingLogs`: a filter with `address` and `topics`, and `fromBlock` (with `fromLogIndex`) for ' +
-        'history first. `newFlashblockTransactions`, `newPendingTransactions`: true for whole transactions. ' +
+        'history first, and `points: true` to be told the `point` that each message can be read at. ' +
+        '`newFlashblockTransactions`, `newPendingTransactions`: true for whole transactions. ' +
         '`stateChanges`: addresses. `transactionReceipts`: `{transactionHashes}`, or all.',
       schema: { oneOf: [{ type: 'object' }, { type: 'boolean' }, { type: 'array' }] },
     },

@@ -13,7 +13,7 @@ const rules = new Map(
 
 /** Rules that tests quote: numbers in parentheses, such as (B2, B5). */
 const quoted = new Set(
-  globSync(['{src,test}/**/*.test.ts', 'test/**/*.ts'], { cwd: root.pathname })
+  globSync(['{src,packages/*/src,test}/**/*.test.ts', 'test/**/*.ts'], { cwd: root.pathname })
     .filter((path) => !path.startsWith('test/architecture/'))
     .flatMap((path) => [...read(path).matchAll(/\(((?:[AB]\d+[a-z]?)(?:, [AB]\d+[a-z]?)*)\)/g)])
     .flatMap(([, list]) => list?.split(', ') ?? []),

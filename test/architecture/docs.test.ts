@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 
 const root = new URL('../../', import.meta.url).pathname;
-const pages = globSync(['*.md', 'docs/**/*.md', 'test/data/*.md'], { cwd: root }).filter(
+const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'test/data/*.md'], { cwd: root }).filter(
   (path) => path !== 'CHANGELOG.md',
 );
-const files = globSync('{src,test,bench,scripts,native}/**/*.{ts,mjs,rs}', {
+const files = globSync('{src,packages,test,bench,scripts,native}/**/*.{ts,mjs,rs}', {
   cwd: root,
   exclude: (path) => path.includes('node_modules') || path.includes('target'),
 });

@@ -5,6 +5,7 @@ import {
   findLargeFolders,
   findLayerViolations,
   findLongFiles,
+  findPackageViolations,
   findShippedSupport,
   findSuiteViolations,
   findTableErrors,
@@ -14,7 +15,7 @@ import { MAX_FILES, MAX_LINES, type Room } from './table.ts';
 
 const root = new URL('../../', import.meta.url);
 const sources: SourceFiles = new Map(
-  globSync('{src,test,bench,scripts}/**/*.ts', { cwd: root.pathname }).map((path) => [
+  globSync('{src,packages/*/src,test,bench,scripts}/**/*.ts', { cwd: root.pathname }).map((path) => [
     path,
     readFileSync(new URL(path, root), 'utf8'),
   ]),
@@ -45,6 +46,11 @@ describe('the code', () => {
 
   it('has suites that use each other only as listed, and support that uses none', () => {
     expect(findSuiteViolations(sources)).toEqual([]);
+  });
+
+  it('has packages that import nothing of the server', () => {
+    expect([...sources.keys()]).toContain('packages/client/src/index.ts');
+    expect(findPackageViolations(sources)).toEqual([]);
   });
 
   it('ships no support for tests', () => {
@@ -105,6 +111,17 @@ describe('the rules can fail', () => {
     expect(findLayerViolations(files(content))).toEqual([]);
     const upward = { ...content, 'src/rpc/http/a.test.ts': `import '../../cli/c.ts';` };
     expect(findLayerViolations(files(upward))).toHaveLength(1);
+  });
+
+  it('on a package that imports the server, or what its users do not have', () => {
+    const path = 'packages/client/src/a.ts';
+    const own = files({
+      [path]: `import './b.ts';\nimport { http } from 'viem';`,
+      'packages/client/src/b.ts': '',
+    });
+    expect(findPackageViolations(own)).toEqual([]);
+    const outside = files({ [path]: `import '../../../src/head/b.ts';\nimport 'ws';` });
+    expect(findPackageViolations(outside)).toHaveLength(2);
   });
 
   it('on a folder that is not in the table', () => {

@@ -74,6 +74,21 @@ export function findLayerViolations(files: SourceFiles, rooms: Rooms = ROOMS): r
   return violations;
 }
 
+/** What a package may import beside its own files. */
+const PEER = /^viem(?:\/|$)/;
+
+/** Imports of `packages` that leave the package, or name a dependency that its users do not have. */
+export function findPackageViolations(files: SourceFiles): readonly Violation[] {
+  const folderOf = (path: string): string | undefined => /^packages\/[^/]+\//.exec(path)?.[0];
+  return [...files].flatMap(([path, source]) => {
+    const own = folderOf(path);
+    if (own === undefined) return [];
+    return importsOf(path, source)
+      .filter(({ from, internal }) => (internal ? !from.startsWith(own) : !isTest(path) && !PEER.test(from)))
+      .map(({ from }) => `${path}: a package may not import ${from}`);
+  });
+}
+
 /** Rows of the table that contradict its order, or list what no file of the room imports. */
 export function findTableErrors(files: SourceFiles, rooms: Rooms = ROOMS): readonly Violation[] {
   const used = new Set<string>();

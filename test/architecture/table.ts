@@ -295,6 +295,7 @@ export const MAX_FILES = 15;
 export const SUITES: Readonly<Record<string, readonly string[]>> = {
   architecture: [],
   attacks: [],
+  clients: ['e2e'],
   conformance: [],
   crash: [],
   differential: [],

@@ -6,12 +6,12 @@ import { request } from '../support/servers/rpc-client.ts';
 import { workloadContracts } from '../support/workload/contracts.ts';
 import { HeadClient, StateClient } from './chain-clients.ts';
 import type { SentLog } from './held-logs.ts';
-import { LogClient, type LogClientOptions, type LogClientTotals } from './log-client.ts';
+import { LogClient, type LogClientOptions, type LogClientTotals, type LogWatcher } from './log-client.ts';
 import { ReadPool } from './reading.ts';
 import type { Show } from './show.ts';
 import { SlowClient } from './slow-client.ts';
 
-const settleMs = 20_000;
+export const settleMs = 20_000;
 const breaks = 1 / 250;
 /** How many of them come late, one after the other. */
 const lateCount = 4;
@@ -98,7 +98,9 @@ export class Audience implements AsyncDisposable {
   /** Waits until everybody has been told everything, and compares. Nothing may happen meanwhile. */
   async settle(when: string): Promise<void> {
     this.#pauses += 1;
-    const settling = this.#logs.map((client) => client.settle(() => this.#ourLogs(client.options), settleMs));
+    const settling = this.#logs.map((client) =>
+      client.settle(() => ourLogs(this.#show, client.options), settleMs),
+    );
     await Promise.all(settling);
     for (const { options, problems, held } of this.#logs) {
       this.#check(`${when}: ${options.name} holds what eth_getLogs gives`, problems.splice(0));
@@ -135,37 +137,8 @@ export class Audience implements AsyncDisposable {
   }
 
   /** What clients hold against the chain as op-geth has it. */
-  async compareWithUpstream(): Promise<void> {
-    const { rig } = this.#show;
-    const { head, stack } = await this.#show.moment();
-    for (const { options, held } of this.#logs) {
-      const { kind, filter, complete } = options;
-      const hashes = this.#show.chain(head, complete);
-      const blocks = kind === 'logs' ? hashes : [...hashes, ...stack.map(({ hash }) => hash)];
-      const logs: SentLog[] = [];
-      for (const blockHash of blocks)
-        logs.push(
-          ...(await request<readonly SentLog[]>(rig.oracle.url, 'eth_getLogs', [{ ...filter, blockHash }])),
-        );
-      const isZero = (hash: string): boolean => /^0x0+$/.test(hash);
-      const ours = held.from(complete);
-      const wrong = logs.findIndex((log, at) => {
-        const own = ours[at];
-        const hash =
-          own !== undefined && isZero(own.blockHash) && kind === 'pendingLogs'
-            ? own.blockHash
-            : log.blockHash;
-        return JSON.stringify(sorted(own)) !== JSON.stringify(sorted({ ...log, blockHash: hash }));
-      });
-      this.#check(
-        `${options.name} holds what op-geth has`,
-        wrong < 0 && ours.length === logs.length
-          ? []
-          : [
-              `${ours.length} for ${logs.length}; number ${wrong}: ${JSON.stringify([ours[wrong], logs[wrong]])}`,
-            ],
-      );
-    }
+  compareWithUpstream(): Promise<void> {
+    return compareWithUpstream(this.#show, this.#logs, (what, problems) => this.#check(what, problems));
   }
 
   /** That it was a test at all. */
@@ -218,14 +191,50 @@ export class Audience implements AsyncDisposable {
     this.#logs.push(client);
   }
 
-  #ourLogs({ kind, filter, complete }: LogClientOptions): Promise<readonly SentLog[]> {
-    const toBlock = kind === 'logs' ? 'latest' : 'pending';
-    const range = { fromBlock: hex(complete), toBlock };
-    return request(this.#show.node.url, 'eth_getLogs', [{ ...filter, ...range }]);
-  }
-
   #check(what: string, problems: readonly string[]): void {
     this.#checks.check(what, problems.length === 0, problems.join('\n    '));
+  }
+}
+
+/** What our node has for a client. */
+export function ourLogs(
+  { node }: Show,
+  { kind, filter, complete }: LogClientOptions,
+): Promise<readonly SentLog[]> {
+  const toBlock = kind === 'logs' ? 'latest' : 'pending';
+  const range = { fromBlock: hex(complete), toBlock };
+  return request(node.url, 'eth_getLogs', [{ ...filter, ...range }]);
+}
+
+/** What clients hold against the chain as op-geth has it. */
+export async function compareWithUpstream(
+  show: Show,
+  clients: readonly Pick<LogWatcher, 'options' | 'held'>[],
+  check: (what: string, problems: readonly string[]) => void,
+): Promise<void> {
+  const { head, stack } = await show.moment();
+  for (const { options, held } of clients) {
+    const { kind, filter, complete } = options;
+    const hashes = show.chain(head, complete);
+    const blocks = kind === 'logs' ? hashes : [...hashes, ...stack.map(({ hash }) => hash)];
+    const logs: SentLog[] = [];
+    for (const blockHash of blocks)
+      logs.push(
+        ...(await request<readonly SentLog[]>(show.rig.oracle.url, 'eth_getLogs', [
+          { ...filter, blockHash },
+        ])),
+      );
+    const isZero = (hash: string): boolean => /^0x0+$/.test(hash);
+    const ours = held.from(complete);
+    const wrong = logs.findIndex((log, at) => {
+      const own = ours[at];
+      const isEarly = own !== undefined && isZero(own.blockHash) && kind === 'pendingLogs';
+      const blockHash = isEarly ? own.blockHash : log.blockHash;
+      return JSON.stringify(sorted(own)) !== JSON.stringify(sorted({ ...log, blockHash }));
+    });
+    const isSame = wrong < 0 && ours.length === logs.length;
+    const apart = `${ours.length} for ${logs.length}; number ${wrong}: ${JSON.stringify([ours[wrong], logs[wrong]])}`;
+    check(`${options.name} holds what op-geth has`, isSame ? [] : [apart]);
   }
 }
 
@@ -239,7 +248,8 @@ function filters(show: Show): { readonly counted: object; readonly made: object 
   return { counted: { address: [counter, proxy] }, made: { topics: [topic] } };
 }
 
-function earlyClients(show: Show, live: number): readonly LogClientOptions[] {
+/** Those that are there from the beginning; a live one holds all from block `live` on. */
+export function earlyClients(show: Show, live: number): readonly LogClientOptions[] {
   const { node, lowest } = show;
   const { counted, made } = filters(show);
   const from = lowest + 1;

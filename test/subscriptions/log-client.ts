@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../support/random.ts';
-import { until } from '../support/servers/process.ts';
 import { Connection } from './connection.ts';
-import { HeldLogs, hashless, type SentLog } from './held-logs.ts';
+import { HeldLogs, type SentLog } from './held-logs.ts';
 import { ReadBacks, type ReadPool } from './reading.ts';
+import { settled } from './settling.ts';
 
 export interface LogClientOptions {
   readonly name: string;
@@ -38,6 +38,20 @@ export interface LogClientTotals {
   burstCuts: number;
 }
 
+/** A client of logs, however it is made. */
+export interface LogWatcher {
+  readonly options: LogClientOptions;
+  readonly held: HeldLogs;
+  /** What was wrong, not yet told. */
+  readonly problems: string[];
+  begin(): Promise<void>;
+  /** Is cut off, and comes back by itself. */
+  cut(): void;
+  /** Comes back if it is away, and waits until it holds just what it should and no read is open. */
+  settle(expected: () => Promise<readonly SentLog[]>, deadlineMs: number): Promise<void>;
+  end(): Promise<void>;
+}
+
 const readShare = 0.05;
 const refinalShare = 0.02;
 const awayMs = 300;
@@ -54,7 +68,7 @@ const hex = (value: number): string => `0x${value.toString(16)}`;
  * final block; when it is cut off it forgets all logs above that, and resumes after the newest that is left. A later
  * answer counts as soon as a log of a higher block has come after it: all up to there was told, for good.
  */
-export class LogClient {
+export class LogClient implements LogWatcher {
   readonly options: LogClientOptions;
   readonly held = new HeldLogs();
   readonly problems: string[] = [];
@@ -124,22 +138,9 @@ export class LogClient {
   /** Comes back if it is away, and waits until it holds just what it should and no read is open. */
   async settle(expected: () => Promise<readonly SentLog[]>, deadlineMs: number): Promise<void> {
     await this.#resuming;
-    const { kind, complete } = this.options;
-    const normal = kind === 'logs' ? (log: SentLog): string => JSON.stringify(log) : hashless;
-    const textOf = (logs: readonly SentLog[]): string => logs.map(normal).join('\n');
-    let [held, wanted] = ['', ''];
-    const isSo = async (): Promise<true | undefined> => {
-      // Asked each time: when streams pause for too long, our node drops what was pre-confirmed.
-      wanted = textOf(await expected());
-      held = textOf(this.held.from(complete));
-      await this.#readBacks.settled();
-      return held === wanted && !this.#readBacks.areOpen ? true : undefined;
-    };
-    await until('all messages', isSo, deadlineMs).catch(() => {
-      if (held !== wanted)
-        this.#report(`it does not hold what eth_getLogs gives: ${difference(held, wanted)}`);
-    });
-    this.#readBacks.finish();
+    const { options, held } = this;
+    const report = (problem: string): void => this.#report(problem);
+    await settled({ options, held, readBacks: this.#readBacks, report }, expected, deadlineMs);
   }
 
   async end(): Promise<void> {
@@ -211,12 +212,4 @@ function strays(connection: Connection | undefined): string | undefined {
   return connection !== undefined && connection.strays > 0
     ? `${connection.strays} messages came before their subscription's id`
     : undefined;
-}
-
-/** Where two lists of lines part. */
-function difference(held: string, wanted: string): string {
-  const [ours, theirs] = [held.split('\n'), wanted.split('\n')];
-  const at = theirs.findIndex((line, index) => ours[index] !== line);
-  const first = at < 0 ? theirs.length : at;
-  return `${ours.length} for ${theirs.length}, from number ${first} on:\nheld   ${ours[first]}\nwanted ${theirs[first]}`;
 }

@@ -19,7 +19,7 @@ import { type ServedNode, startServed } from '../preconfirmed/served-node.ts';
 import { Random } from '../support/random.ts';
 import type { SequencedBlock } from '../support/servers/op-sequencer.ts';
 import { untilHead } from '../support/servers/our-node.ts';
-import { residentBytes, tempDir } from '../support/servers/process.ts';
+import { residentBytes, tempDir, until } from '../support/servers/process.ts';
 
 /** What a run is made of. */
 export interface Scene {
@@ -48,16 +48,26 @@ const limits = (queueBytes: number): readonly string[] => [
   ...['--resume-blocks', '7', '--dedicated-logs-results', '1000000'],
 ];
 
+interface ShowParts {
+  readonly rig: PreconfirmedRig;
+  readonly node: ServedNode;
+  /** Starts it again, where the given one listened. */
+  readonly startNode: (like?: ServedNode) => Promise<ServedNode>;
+  readonly stage: Stage;
+  readonly channels: Channels;
+}
+
 /** A chain with flashblocks, faults and reorgs, shown to our node; the faults are those of test/preconfirmed. */
 export class Show implements AsyncDisposable {
   readonly rig: PreconfirmedRig;
-  readonly node: ServedNode;
   /** Our copy begins here. */
   readonly lowest: number;
   readonly happened = new Map<Kind, number>();
   blocks = 0;
   flashblocks = 0;
   readonly problems: string[] = [];
+  #node: ServedNode;
+  readonly #startNode: (like?: ServedNode) => Promise<ServedNode>;
   readonly #seed: number;
   readonly #stage: Stage;
   readonly #channels: Channels;
@@ -67,14 +77,11 @@ export class Show implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
   readonly #totals = noTotals();
 
-  private constructor(
-    seed: number,
-    parts: { rig: PreconfirmedRig; node: ServedNode; stage: Stage; channels: Channels },
-    resources: AsyncDisposableStack,
-  ) {
+  private constructor(seed: number, parts: ShowParts, resources: AsyncDisposableStack) {
     this.#seed = seed;
     this.rig = parts.rig;
-    this.node = parts.node;
+    this.#node = parts.node;
+    this.#startNode = parts.startNode;
     this.#stage = parts.stage;
     this.#channels = parts.channels;
     this.#resources = resources;
@@ -93,15 +100,31 @@ export class Show implements AsyncDisposable {
     const rig = starting.use(started.rig);
     await rig.sequencer.setFinalized(rig.sequencer.head.number);
     const data = starting.use(await tempDir('subscriptions'));
-    const node = starting.use(
-      await startServed(rig, { dataDir: data.path, threads, more: limits(queueBytes) }),
-    );
+    const startNode = (like?: ServedNode): Promise<ServedNode> =>
+      startServed(rig, { dataDir: data.path, threads, more: limits(queueBytes), like });
+    const node = starting.use(await startNode());
     await rig.listenedTo();
     await untilHead(node, rig.sequencer.head.hash);
     const resources = new AsyncDisposableStack();
-    const show = new Show(seed, { rig, node, stage, channels }, resources);
+    const show = new Show(seed, { rig, node, startNode, stage, channels }, resources);
     resources.use(starting.move());
     return show;
+  }
+
+  get node(): ServedNode {
+    return this.#node;
+  }
+
+  /** Kills our node without warning, and starts it again where it was, between two runs. */
+  async restart(): Promise<void> {
+    const killed = this.#node;
+    await killed.kill();
+    const isAlone = (): true | undefined =>
+      this.rig.servers.every(({ connected }) => connected === 0) ? true : undefined;
+    await until('streams to notice', isAlone);
+    this.#node = this.#resources.use(await this.#startNode(killed));
+    await untilHead(this.#node, this.rig.sequencer.head.hash);
+    await this.rig.listenedTo();
   }
 
   /** Blocks without faults, each shown whole. */

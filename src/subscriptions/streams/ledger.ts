@@ -79,6 +79,15 @@ export class Ledger {
     return this.#standing;
   }
 
+  /** Up to where the chain can be read, as `x-chain-at-least` says it. */
+  get point(): string {
+    const newest = this.#standing.at(-1);
+    const index = newest?.flashblocks.at(-1)?.index;
+    return newest === undefined || index === undefined
+      ? `${this.#tip?.number ?? 0}`
+      : `${newest.number};${index}`;
+  }
+
   /** The logs of those, ascending. */
   standingLogs(): readonly LogRun[] {
     return this.#logs.standing();

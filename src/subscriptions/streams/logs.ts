@@ -6,7 +6,7 @@ import { News } from '../../primitives/news.ts';
 import { Pace } from '../../primitives/pace.ts';
 import { createMatcher, type LogMatcher } from '../../store/match.ts';
 import { DISCONTINUED, type History, type Sink } from '../interface.ts';
-import { notification } from '../notification.ts';
+import { notification, pointMember } from '../notification.ts';
 import type { LogPlace, LogRequest } from '../request.ts';
 import { Turns } from '../turns.ts';
 import { FilterIndex } from './filter-index.ts';
@@ -84,8 +84,7 @@ export class LogStreams {
     if (index.size === 0) return;
     for (const message of messagesOf(change)) {
       for (const stream of index.candidates(message.log)) {
-        const { id, sink, liveSince = 0 } = stream;
-        if (isFor(stream, message)) sink.send(message.message(id, liveSince));
+        if (isFor(stream, message)) this.#send(stream, message, stream.liveSince ?? 0);
       }
     }
   }
@@ -106,8 +105,13 @@ export class LogStreams {
     this.#live[kind].add(query, stream);
     if (kind === 'logs' || from === undefined) return;
     for (const message of messagesOf({ removed: [], added: ledger.standingLogs() })) {
-      if (isFor(stream, message)) stream.sink.send(message.message(stream.id, stream.liveSince));
+      if (isFor(stream, message)) this.#send(stream, message, stream.liveSince);
     }
+  }
+
+  #send({ request, id, sink }: LogStream, message: LogMessage, liveSince: number): void {
+    if (request.points !== true) sink.send(message.message(id, liveSince));
+    else sink.send(notification(id, message.json(liveSince), pointMember(this.#modules.ledger.point)));
   }
 
   /** Sends history up to the block that subscribers were told of last, then goes live in the same instant. */
@@ -158,7 +162,9 @@ export class LogStreams {
         const { number } = block.logs;
         for (const index of indexes) {
           if (isBefore(number, index, stream.next)) continue;
-          sink.send(notification(id, block.log(index)));
+          sink.send(
+            notification(id, block.log(index), request.points === true ? pointMember(`${number}`) : ''),
+          );
           stream.next = { block: number, index: index + 1 };
           if (sink.isFull) return true;
           if (!pace.spend(1)) continue;
