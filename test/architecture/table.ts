@@ -302,6 +302,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   following: [],
   front: [],
   fuzz: [],
+  methods: [],
   replica: ['differential'],
   preconfirmed: ['differential', 'replica'],
   scale: [],

@@ -7,6 +7,7 @@ import { InvalidParamsError, StateUnavailableError } from '../../primitives/erro
 import { fromHex, type Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseArray, parseString } from '../../primitives/parse.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
+import { anySlot } from '../param-schemas.ts';
 import {
   addressParam,
   addressSchema,
@@ -30,7 +31,7 @@ export const ethGetProof: Method = {
       name: 'slots',
       required: true,
       description: 'Each at most 32 bytes of hex.',
-      schema: { type: 'array', maxItems: MAX_SLOTS, items: { type: 'string' } },
+      schema: { type: 'array', maxItems: MAX_SLOTS, items: anySlot },
     },
     blockParam,
   ],
