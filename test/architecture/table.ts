@@ -302,7 +302,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   following: [],
   front: [],
   fuzz: [],
-  methods: [],
+  methods: ['fuzz'],
   replica: ['differential'],
   preconfirmed: ['differential', 'replica'],
   scale: [],

@@ -2,15 +2,13 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MethodError } from '../../src/methods/errors.ts';
-import { filterMethods } from '../../src/methods/filters/filter-methods.ts';
 import { checkParamCount, type Method, type MethodContext, type ParamDoc } from '../../src/methods/method.ts';
-import { createMethods } from '../../src/methods/registry.ts';
 import { CodedError, InvalidParamsError } from '../../src/primitives/errors.ts';
 import { OPTION_SCHEMAS } from '../../src/subscriptions/option-schemas.ts';
 import { parseRequest, SUBSCRIPTION_KINDS } from '../../src/subscriptions/request.ts';
 import { type Session, SessionRequest } from '../../src/subscriptions/session.ts';
-import { SUBSCRIPTION_METHODS } from '../../src/subscriptions/subscribe-methods.ts';
 import { schemaValue } from '../support/schemas/arbitrary.ts';
+import { allMethods } from '../support/schemas/methods.ts';
 import { mutantOf } from '../support/schemas/mutant.ts';
 import { FakeChain } from '../support/serve/head.ts';
 import { testContext, testServices } from '../support/serve/methods.ts';
@@ -56,10 +54,7 @@ interface Decoder {
   decode(params: readonly unknown[], context: MethodContext): unknown;
 }
 
-const methods = createMethods('1.2.3', [
-  ...SUBSCRIPTION_METHODS,
-  ...filterMethods({ ask: async () => ({ kind: 'overloaded' }), tell: () => {} }),
-]);
+const methods = allMethods();
 const subscribe = methods.get('eth_subscribe') as Method;
 
 const decoders: readonly Decoder[] = [
