@@ -15,18 +15,18 @@ const { values } = parseArgs({
     /** One second a figure, one round, a short chain: shows that it works, not how fast. */
     quick: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
-    /** Only `serving` and `following` run unasked: `execution` is built with cargo, the others take a chain of their own. */
-    part: { type: 'string', multiple: true, default: ['serving', 'following'] },
+    /** Only `serving`, `endpoint` and `following` run unasked: `execution` is built with cargo, the others take a chain of their own. */
+    part: { type: 'string', multiple: true, default: ['serving', 'endpoint', 'following'] },
     threads: { type: 'string', default: '2' },
     /** Leave ours out, to measure the peers alone. */
     peers: { type: 'boolean', default: false },
-    /** One workload of the serving part. */
+    /** One workload of the serving or endpoint part. */
     only: { type: 'string' },
   },
 });
 const shape = values.quick
-  ? { blocks: 20, seconds: 1, rounds: 1, behind: 12 }
-  : { blocks: 300, seconds: 3, rounds: 3, behind: 60 };
+  ? { blocks: 20, seconds: 1, rounds: 1, behind: 12, isWarmedUp: false }
+  : { blocks: 300, seconds: 3, rounds: 3, behind: 60, isWarmedUp: true };
 
 async function following(): Promise<Section> {
   await using chain = await BusyChain.start();
@@ -65,8 +65,10 @@ async function execution(): Promise<Section> {
   };
 }
 
+const load = { ...shape, threads: values.threads, peers: values.peers, only: values.only };
 const parts: Readonly<Record<string, () => Promise<Section>>> = {
-  serving: () => serving({ ...shape, threads: values.threads, peers: values.peers, only: values.only }),
+  serving: () => serving('serving', load),
+  endpoint: () => serving('endpoint', load),
   following,
   execution,
   preconfirmed: () => preconfirmed(values),

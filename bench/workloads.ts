@@ -11,13 +11,15 @@ export interface Workload {
   /** What a client would say it is doing. */
   readonly title: string;
   readonly call: Call;
+  /** What is asked instead, where it is made at the server first. */
+  readonly prepare?: () => Promise<Call>;
   /** Part of the answer that every server with the same contract must agree on, hashes and times being their own. */
   readonly essence: (result: unknown) => unknown;
 }
 
-const quantity = (value: number): string => `0x${value.toString(16)}`;
+export const quantity = (value: number): string => `0x${value.toString(16)}`;
 
-const logEssence = (result: unknown): unknown =>
+export const logEssence = (result: unknown): unknown =>
   (result as readonly { address: string; topics: unknown; data: string; logIndex: string }[]).map(
     ({ address, topics, data, logIndex }) => ({ address: address.toLowerCase(), topics, data, logIndex }),
   );

@@ -2,11 +2,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { renderOptionsPage } from '../src/config/render.ts';
 import { filterMethods } from '../src/methods/filters/filter-methods.ts';
-import { renderMethodDocs } from '../src/methods/method-docs.ts';
+import { renderMethodDocs, renderMethodPage } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
 import { renderChainsPage } from '../src/rules/describe.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
 import { renderModules, renderRooms } from '../test/architecture/render.ts';
+import { exampleOf } from './method-examples.ts';
 
 /** Only their documentation is read. */
 const FILTER_METHODS = filterMethods({
@@ -14,13 +15,17 @@ const FILTER_METHODS = filterMethods({
   tell: () => {},
 });
 
+const METHODS = [...createMethods('', [...SUBSCRIPTION_METHODS, ...FILTER_METHODS]).values()];
+const root = new URL('../', import.meta.url);
+
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
   { path: 'docs/chains.md', render: renderChainsPage },
-  {
-    path: 'docs/methods.md',
-    render: () => renderMethodDocs(createMethods('', [...SUBSCRIPTION_METHODS, ...FILTER_METHODS]).values()),
-  },
+  { path: 'docs/methods.md', render: () => renderMethodDocs(METHODS) },
+  ...METHODS.map((method) => ({
+    path: `docs/methods/${method.name}.md`,
+    render: async () => renderMethodPage(method, await exampleOf(method, root)),
+  })),
   {
     path: 'ARCHITECTURE.md',
     render: () => {
@@ -31,7 +36,6 @@ const PAGES = [
 ];
 
 const checkOnly = process.argv.includes('--check');
-const root = new URL('../', import.meta.url);
 
 function readIfPresent(file: URL): string | undefined {
   try {
@@ -49,10 +53,10 @@ function replaceBetween(page: string, name: string, text: string): string {
   return page.slice(0, from + open.length) + text + page.slice(to);
 }
 
-mkdirSync(new URL('docs/', root), { recursive: true });
+mkdirSync(new URL('docs/methods/', root), { recursive: true });
 for (const { path, render } of PAGES) {
   const file = new URL(path, root);
-  const content = render();
+  const content = await render();
   if (readIfPresent(file) === content) continue;
   if (checkOnly) {
     console.error(`${path} has drifted; run npm run docs`);

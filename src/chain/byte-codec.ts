@@ -116,6 +116,11 @@ export class ByteReader {
     return BigInt(`0x${Buffer.from(this.raw(length)).toString('hex')}`);
   }
 
+  skip(length: number): void {
+    if (length > this.remaining) throw new CodecError('unexpected end of bytes');
+    this.#offset += length;
+  }
+
   /** A view, not a copy. */
   raw(length: number): Uint8Array {
     if (length > this.remaining) throw new CodecError('unexpected end of bytes');

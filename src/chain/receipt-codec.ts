@@ -72,6 +72,28 @@ export function decodeReceipts(bytes: Uint8Array): Receipt[] {
   return receipts;
 }
 
+/** The transaction hash of one receipt of what `encodeReceipts` wrote, without decoding those before it. */
+export function receiptHashAt(bytes: Uint8Array, index: number): Uint8Array | undefined {
+  const input = new ByteReader(bytes);
+  if (index >= input.count(minReceiptBytes)) return undefined;
+  for (let at = 0; at < index; at++) skipReceipt(input);
+  input.skip(2);
+  return input.raw(32);
+}
+
+function skipReceipt(input: ByteReader): void {
+  const flags = input.byte();
+  const optional = (flag: number, bytes: number): number => ((flags & flag) === 0 ? 0 : bytes);
+  input.skip(1 + 32 + 20 + optional(hasTo, 20) + optional(hasContract, 20) + optional(hasRoot, 32));
+  input.varint();
+  if ((flags & hasCumulative) !== 0) input.varint();
+  input.skip(input.count(1));
+  if ((flags & bloomIsRaw) !== 0) input.skip(bloomBytes);
+  else for (let left = input.count(1); left > 0; left--) input.varint();
+  input.varint();
+  if ((flags & hasExtras) !== 0) readExtras(input);
+}
+
 function readReceipt(input: ByteReader, before: number): Receipt {
   const flags = input.byte();
   const type = input.byte();

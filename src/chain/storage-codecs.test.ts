@@ -4,7 +4,7 @@ import { ByteReader, ByteWriter, CodecError } from './byte-codec.ts';
 import type { Log } from './log.ts';
 import { encodeLogChunks, LogChunk, logsPerChunk } from './log-codec.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
-import { decodeReceipts, encodeReceipts } from './receipt-codec.ts';
+import { decodeReceipts, encodeReceipts, receiptHashAt } from './receipt-codec.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
@@ -97,8 +97,11 @@ describe(`storage codecs (seed ${seed})`, () => {
   it('gives receipts back', () => {
     fc.assert(
       fc.property(fc.array(receipt, { maxLength: 8 }), (receipts) => {
-        const decoded = decodeReceipts(encodeReceipts(receipts));
+        const encoded = encodeReceipts(receipts);
+        const decoded = decodeReceipts(encoded);
         expect(decoded.map(withArrays)).toEqual(receipts.map(withArrays));
+        const hashes = [...decoded, undefined].map((_, index) => receiptHashAt(encoded, index));
+        expect(hashes).toEqual([...decoded.map(({ transactionHash }) => transactionHash), undefined]);
       }),
       { seed, numRuns: 200 },
     );
@@ -130,6 +133,7 @@ describe(`storage codecs (seed ${seed})`, () => {
     fc.assert(
       fc.property(damaged(valid), (input) => {
         expectTyped(() => decodeReceipts(input));
+        expectTyped(() => receiptHashAt(input, 3));
       }),
       { seed, numRuns: 2000 },
     );

@@ -277,7 +277,7 @@ export const OPTIONS = {
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
     default: '64MiB',
-    doc: 'Logs and receipts kept as ready JSON, per serving thread.',
+    doc: 'Blocks, transactions, logs and receipts kept as ready JSON, per serving thread.',
   },
   codeCacheBytes: {
     group: 'Memory and store',

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeChain } from '../../test/support/serve/head.ts';
 import { parseBlockSelector } from '../primitives/block-selector.ts';
 import { type Hex, ZERO_HASH } from '../primitives/hex.ts';
@@ -55,6 +55,20 @@ describe('answers about a block (B12)', () => {
     ]) {
       expect(await answer).toBeUndefined();
     }
+  });
+
+  it('reads a block once for all of its transactions and receipts, and gives the same again', async () => {
+    const snapshot = head.snapshot();
+    const read = vi.spyOn(chain, 'receipts');
+    const ask = async (): Promise<unknown> => [
+      await parsed(transactionOf(snapshot, hashOf(2, 0))),
+      await parsed(transactionOf(snapshot, hashOf(2, 1))),
+      await parsed(receiptOf(snapshot, hashOf(2, 1))),
+      await parsed(blockOf(snapshot, at('0x2'), 'whole')),
+      await parsed(blockOf(snapshot, at('0x2'), 'hashes')),
+    ];
+    expect(await ask()).toEqual(await ask());
+    expect(read).toHaveBeenCalledTimes(1);
   });
 
   it('gives a pre-confirmed one a hash of zero, and its transactions the same (B6)', async () => {

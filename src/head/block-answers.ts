@@ -1,8 +1,8 @@
 import { andThen } from '../primitives/awaitable.ts';
 import type { BlockSelector } from '../primitives/block-selector.ts';
 import { type Awaitable, type Hex, toHex, ZERO_HASH } from '../primitives/hex.ts';
-import type { Listing } from './block-json.ts';
 import type { BlockParts } from './parts.ts';
+import type { Listing } from './rendered.ts';
 import type { BlockForms, Snapshot, TransactionForms } from './snapshot.ts';
 
 /** An answer about a block that a snapshot names, or undefined where it knows of none. */
@@ -20,8 +20,7 @@ function fromTransaction<T>(give: TransactionForms<T>): FromTransaction<T> {
 
 const transaction: TransactionForms<string> = {
   preconfirmed: (block, index, { json }) => json.ofPreconfirmed(block, index),
-  confirmed: (ref, index, reader) =>
-    andThen(reader.sealed(ref), (block) => reader.json.transaction(block, index)),
+  confirmed: (ref, index, reader) => reader.transactionAt(ref, index),
 };
 
 /** The JSON array of a block's receipts. */
@@ -35,10 +34,10 @@ export function blockOf(
   snapshot: Snapshot,
   selector: BlockSelector,
   listing: Listing,
-): Awaitable<string | undefined> {
-  return snapshot.fromBlock(selector, {
+): Awaitable<string | Buffer | undefined> {
+  return snapshot.fromBlock<string | Buffer>(selector, {
     preconfirmed: (block, { json }) => json.preconfirmed(block, listing),
-    confirmed: (ref, reader) => andThen(reader.sealed(ref), (block) => reader.json.sealed(block, listing)),
+    confirmed: (ref, reader) => reader.block(ref, listing),
   });
 }
 

@@ -3,6 +3,7 @@ import type { PreconfirmedFlashblock } from '../feed/interface.ts';
 import { type Hex, toHex, ZERO_HASH } from '../primitives/hex.ts';
 import { toQuantity } from '../primitives/parse.ts';
 import type { PreconfirmedBlock } from './preconfirmed.ts';
+import type { Listing } from './rendered.ts';
 
 /** Transactions and what executing them gave. */
 export interface BlockContents {
@@ -35,9 +36,6 @@ export interface Render {
   /** Each receipt of a block, from the JSON array of them. */
   rawReceipts(header: Uint8Array, receipts: string): readonly Uint8Array[];
 }
-
-/** Whether a block lists its transactions whole or by hash. */
-export type Listing = 'whole' | 'hashes';
 
 /** Blocks, headers and transactions as JSON or in bytes, sealed and pre-confirmed ones. */
 export class BlockJson {

@@ -8,7 +8,7 @@ import type { BlockReceipts, LogMatch, LogQuery, Store, TransactionPlace } from 
 import type { BlockJson, SealedBlock } from './block-json.ts';
 import { HeadError } from './errors.ts';
 import type { BlockParts } from './parts.ts';
-import { type Checkpoint, RenderedBlock, RenderedBlocks } from './rendered.ts';
+import { type Checkpoint, type Listing, RenderedBlock, RenderedBlocks } from './rendered.ts';
 
 export interface ChainReaderOptions {
   /** Rendered logs and receipts kept, in bytes. */
@@ -38,6 +38,9 @@ export interface ChainReaderModules {
   readonly json: BlockJson;
 }
 
+/** Places of transactions kept, about 300 bytes each: who asks for one asks again, for its receipt or until it is final. */
+const MAX_PLACES = 4_096;
+
 /** Reads blocks that are named by hash, so that what it caches can never be stale. */
 export class ChainReader {
   readonly rendered: RenderedBlocks;
@@ -45,6 +48,7 @@ export class ChainReader {
   readonly #store: ReadableStore;
   readonly #executor: Pick<Executor, 'view'>;
   readonly #views: LRUCache<Hex, StateView>;
+  readonly #places = new LRUCache<Hex, TransactionPlace>({ max: MAX_PLACES });
   readonly #blockTime: BlockTime;
 
   constructor(options: ChainReaderOptions, modules: ChainReaderModules) {
@@ -112,7 +116,7 @@ export class ChainReader {
 
   /** What a block has as its receipts, not rendered. */
   receiptsOf(ref: BlockRef): Awaitable<BlockReceipts> {
-    return andThen(this.#store.receipts(ref), held);
+    return this.rendered.get(ref.hash)?.contents ?? andThen(this.#store.receipts(ref), held);
   }
 
   /** What a block consists of. */
@@ -125,26 +129,72 @@ export class ChainReader {
     };
   }
 
-  /** A block with what executing it gave. */
-  sealed(ref: BlockRef): Awaitable<SealedBlock> {
-    return andThen(this.blockBytes(ref), (block) =>
-      andThen(this.receiptsOf(ref), ({ receipts, logs: { timestampMs } }) => ({
-        ...{ hash: ref.hash, block, receipts, timestampMs },
-      })),
-    );
+  /** The JSON of a block. */
+  block(ref: BlockRef, listing: Listing): Awaitable<Buffer> {
+    const known = this.rendered.get(ref.hash)?.block(listing);
+    if (known !== undefined) return known;
+    return andThen(this.#sealed(ref), (sealed) => {
+      const json = Buffer.from(this.json.sealed(sealed, listing), 'latin1');
+      this.#keep(sealed.of, (block) => block.holdBlock(listing, json));
+      return json;
+    });
+  }
+
+  /** The JSON of one transaction; undefined where the block has none of that number. */
+  transactionAt(ref: BlockRef, index: number): Awaitable<string | undefined> {
+    const known = this.rendered.get(ref.hash)?.transaction(index);
+    if (known !== undefined) return known;
+    return andThen(this.#sealed(ref), (sealed) => {
+      const json = this.json.transaction(sealed, index);
+      this.#keep(sealed.of, (block) => {
+        block.hold(sealed.of);
+        if (json !== undefined) block.holdTransaction(index, json);
+      });
+      return json;
+    });
   }
 
   /** The JSON of one receipt; undefined where the block has none of that number. */
   receipt(ref: BlockRef, index: number): Awaitable<string | undefined> {
     return andThen(this.receiptsOf(ref), (receipts) => {
-      const block = this.rendered.get(ref.hash) ?? new RenderedBlock(receipts.logs);
+      const block = this.#keep(receipts, (kept) => kept.hold(receipts));
       return block.receipt(receipts, index);
     });
   }
 
+  /** A block with what executing it gave. */
+  #sealed(ref: BlockRef): Awaitable<SealedBlock & { readonly of: BlockReceipts }> {
+    return andThen(this.blockBytes(ref), (block) =>
+      andThen(this.receiptsOf(ref), (of) => ({
+        ...{ hash: ref.hash, block, receipts: of.receipts, timestampMs: of.logs.timestampMs, of },
+      })),
+    );
+  }
+
+  /** Has the entry of a block keep something of it. */
+  #keep({ logs }: BlockReceipts, hold: (block: RenderedBlock) => void): RenderedBlock {
+    const block = this.rendered.get(logs.hash) ?? new RenderedBlock(logs);
+    hold(block);
+    this.rendered.keep(block);
+    return block;
+  }
+
   /** Where a transaction is, as far as it is indexed. */
   transaction(hash: Hex): Awaitable<TransactionPlace | undefined> {
-    return this.#store.transaction(hash);
+    const known = this.#places.get(hash);
+    if (known === undefined) return this.#findTransaction(hash);
+    // A place holds as long as its block is canonical: no chain has a transaction twice.
+    return andThen(this.#store.canonicalHash(known.number), (now) =>
+      now === known.hash ? known : this.#findTransaction(hash),
+    );
+  }
+
+  #findTransaction(hash: Hex): Awaitable<TransactionPlace | undefined> {
+    return andThen(this.#store.transaction(hash), (place) => {
+      if (place === undefined) this.#places.delete(hash);
+      else this.#places.set(hash, place);
+      return place;
+    });
   }
 
   /** The lowest block whose transactions are found by hash. */

@@ -12,6 +12,9 @@ const BASE_BYTES = 512;
 /** The decoded-on-demand form of a log that the store keeps behind `BlockLogs`. */
 const BYTES_PER_STORED_LOG = 160;
 
+/** A receipt as it is decoded, with its bloom. */
+const BYTES_PER_RECEIPT = 1_024;
+
 /** Answers to different queries of one block that are kept; a block is mostly asked the same few. */
 const MAX_ANSWERS = 8;
 /** A query with more values than this is not worth a key. */
@@ -19,6 +22,9 @@ const MAX_KEY_VALUES = 8;
 
 /** Logs of a block that are gone through at once; those of a larger one in several turns of the event loop. */
 const LOGS_AT_ONCE = 2_048;
+
+/** Whether a block lists its transactions whole or by hash. */
+export type Listing = 'whole' | 'hashes';
 
 /** Asked between two turns; what it throws ends the work. */
 export type Checkpoint = () => void;
@@ -62,6 +68,10 @@ export class RenderedBlock {
   /** Of a block that has grown: what was rendered of its receipts before, so that only those that are new are. */
   #before: RenderedReceipts | undefined;
   readonly #answers = new Map<string, Buffer>();
+  /** Of a sealed block that was asked for single transactions or receipts: there are mostly more to come. */
+  #contents: BlockReceipts | undefined;
+  readonly #transactions = new Map<number, string>();
+  readonly #blocks = new Map<Listing, Buffer>();
   #receipts: RenderedReceipts | undefined;
   #bytes: number;
 
@@ -111,6 +121,37 @@ export class RenderedBlock {
       }
       return json;
     });
+  }
+
+  /** The receipts of a sealed block as they were read before, if they were kept. */
+  get contents(): BlockReceipts | undefined {
+    return this.#contents;
+  }
+
+  /** Keeps the receipts that were read. */
+  hold(contents: BlockReceipts): void {
+    if (this.#contents === undefined) this.#bytes += contents.receipts.length * BYTES_PER_RECEIPT;
+    this.#contents = contents;
+  }
+
+  /** The JSON of one transaction, if it has been rendered before. */
+  transaction(index: number): string | undefined {
+    return this.#transactions.get(index);
+  }
+
+  holdTransaction(index: number, json: string): void {
+    if (!this.#transactions.has(index)) this.#bytes += json.length;
+    this.#transactions.set(index, json);
+  }
+
+  /** The JSON of the block itself, if it has been rendered before. */
+  block(listing: Listing): Buffer | undefined {
+    return this.#blocks.get(listing);
+  }
+
+  holdBlock(listing: Listing, json: Buffer): void {
+    if (!this.#blocks.has(listing)) this.#bytes += json.length;
+    this.#blocks.set(listing, json);
   }
 
   /** The JSON array of receipts, if it has been rendered before. */

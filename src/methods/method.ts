@@ -139,6 +139,8 @@ export interface Method {
   /** Its parameters are somebody else's affair. */
   readonly takesAnything?: true;
   readonly result: ResultDoc;
+  /** Where the answer comes from, where that is not our own copy alone. */
+  readonly source?: string;
   handle(params: readonly unknown[], context: MethodContext): Awaitable<RawJson>;
 }
 

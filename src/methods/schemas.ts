@@ -1,35 +1,20 @@
 import type { JsonSchema, ParamDoc } from './method.ts';
+import { anyAddress, anyHash, anySelector } from './param-schemas.ts';
 
 export const quantitySchema: JsonSchema = { type: 'string', pattern: '^0x(0|[1-9a-f][0-9a-f]*)$' };
 export const addressSchema: JsonSchema = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' };
 export const hashSchema: JsonSchema = { type: 'string', pattern: '^0x[0-9a-f]{64}$' };
 export const bytesSchema: JsonSchema = { type: 'string', pattern: '^0x([0-9a-fA-F]{2})*$' };
-const tagSchema: JsonSchema = { enum: ['latest', 'pending', 'safe', 'finalized', 'earliest'] };
-export const boundSchema: JsonSchema = { anyOf: [tagSchema, quantitySchema] };
-
-export const selectorSchema: JsonSchema = {
-  anyOf: [
-    tagSchema,
-    quantitySchema,
-    hashSchema,
-    { type: 'object', properties: { blockNumber: boundSchema }, required: ['blockNumber'] },
-    {
-      type: 'object',
-      properties: { blockHash: hashSchema, requireCanonical: { type: 'boolean' } },
-      required: ['blockHash'],
-    },
-  ],
-};
 
 export const blockParam: ParamDoc = {
   name: 'block',
   required: false,
   description: 'Hex number, tag, block hash or EIP-1898 object. Default: `latest`.',
-  schema: selectorSchema,
+  schema: anySelector,
 };
 
 export const requiredBlockParam: ParamDoc = {
-  ...{ name: 'block', required: true, schema: selectorSchema },
+  ...{ name: 'block', required: true, schema: anySelector },
   description: 'Hex number, tag, block hash or EIP-1898 object.',
 };
 
@@ -37,14 +22,14 @@ export const addressParam: ParamDoc = {
   name: 'address',
   required: true,
   description: 'The account.',
-  schema: addressSchema,
+  schema: anyAddress,
 };
 
 export const transactionHashParam: ParamDoc = {
   name: 'hash',
   required: true,
   description: 'The hash of the transaction.',
-  schema: hashSchema,
+  schema: anyHash,
 };
 
 export const logSchema: JsonSchema = {

@@ -1,7 +1,9 @@
 import { MethodError } from '../methods/errors.ts';
 import type { Method, MethodContext } from '../methods/method.ts';
+import { anyUint256 } from '../methods/param-schemas.ts';
 import { InvalidParamsError } from '../primitives/errors.ts';
 import { parseQuantity } from '../primitives/parse.ts';
+import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { parseRequest, SUBSCRIPTION_KINDS } from './request.ts';
 import { SessionRequest } from './session.ts';
 
@@ -32,7 +34,7 @@ const ethSubscribe: Method = {
         'history first, and `points: true` to be told the `point` that each message can be read at. ' +
         '`newFlashblockTransactions`, `newPendingTransactions`: true for whole transactions. ' +
         '`stateChanges`: addresses. `transactionReceipts`: `{transactionHashes}`, or all.',
-      schema: { oneOf: [{ type: 'object' }, { type: 'boolean' }, { type: 'array' }] },
+      schema: { anyOf: [...new Set(Object.values(OPTION_SCHEMAS))] },
     },
   ],
   result: { name: 'subscription', description: 'The id that notifications carry.', schema: idSchema },
@@ -47,7 +49,7 @@ const ethUnsubscribe: Method = {
   name: 'eth_unsubscribe',
   summary: 'Ends a subscription of this connection.',
   rules: ['B11'],
-  params: [{ name: 'subscription', required: true, description: 'Its id.', schema: idSchema }],
+  params: [{ name: 'subscription', required: true, description: 'Its id.', schema: anyUint256 }],
   result: {
     name: 'ended',
     description: 'Always true; an unknown id is an error.',

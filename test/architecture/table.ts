@@ -303,6 +303,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   following: [],
   front: [],
   fuzz: [],
+  methods: ['fuzz'],
   replica: ['differential'],
   preconfirmed: ['differential', 'replica'],
   scale: [],

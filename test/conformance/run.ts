@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
-import { sendText } from '../support/servers/rpc-client.ts';
+import { Client } from './client.ts';
 import { matches } from './compare.ts';
 import { documentedDeviations, documentPath } from './deviations.ts';
-import { loadVectors, type Vector } from './vectors.ts';
+import { loadExchanges, loadVectors, type Vector } from './vectors.ts';
 
 interface Verdict {
   readonly vector: Vector;
@@ -15,14 +15,27 @@ interface Verdict {
 async function runVectors(url: string, vectors: readonly Vector[]): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const vector of vectors) {
-    const answers: unknown[] = [];
-    for (const { request } of vector.exchanges) answers.push(await sendText(url, request));
+    const answers = await replay(url, vector);
     const passed = vector.exchanges.every(({ response }, at) =>
       matches(response, answers[at], vector.shapeOnly),
     );
     verdicts.push({ vector, passed, answers });
   }
   return verdicts;
+}
+
+/** Asks what a vector asks. Where only shapes are prescribed, ids that it was given once are those that it is given now. */
+async function replay(url: string, { exchanges, shapeOnly }: Vector): Promise<readonly unknown[]> {
+  await using client = new Client(url);
+  const answers: unknown[] = [];
+  const ids = new Map<string, string>();
+  for (const { request, response } of exchanges) {
+    const answer = await client.ask(request.replaceAll(/"0x[0-9a-f]+"/g, (id) => ids.get(id) ?? id));
+    answers.push(answer);
+    const [was, is] = [response, answer].map((one) => JSON.stringify((one as { result?: unknown }).result));
+    if (shapeOnly && was?.startsWith('"0x') && is !== undefined) ids.set(was, is);
+  }
+  return answers;
 }
 
 function show({ vector, answers }: Verdict): void {
@@ -89,7 +102,7 @@ class Tally {
 }
 
 const { values } = parseArgs({ options: { url: { type: 'string' } } });
-const vectors = await loadVectors();
+const vectors = [...(await loadVectors()), ...(await loadExchanges())];
 const tally = new Tally();
 if (values.url !== undefined) {
   console.log(`${vectors.length} vectors against ${values.url}`);

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { conformanceDir } from '../support/servers/paths.ts';
+import { conformanceDir, exchangesDir } from '../support/servers/paths.ts';
 
 /** The methods we answer that ethereum/execution-apis has vectors for. */
 export const coveredMethods = [
@@ -57,7 +57,8 @@ export interface Vector {
   readonly exchanges: readonly Exchange[];
 }
 
-function parse(name: string, text: string): Vector {
+/** Reads a file of requests and responses. */
+export function parseVector(name: string, text: string): Vector {
   const exchanges: Exchange[] = [];
   let shapeOnly = false;
   let request: string | undefined;
@@ -74,6 +75,16 @@ function parse(name: string, text: string): Vector {
   return { name, shapeOnly, exchanges };
 }
 
+/** What the docs show of methods that there are no exact vectors of, recorded of our own node on the official chain. */
+export async function loadExchanges(): Promise<readonly Vector[]> {
+  const files = (await readdir(exchangesDir)).filter((file) => file.endsWith('.io')).toSorted();
+  return Promise.all(
+    files.map(async (file) =>
+      parseVector(`exchanges/${file.slice(0, -3)}`, await readFile(join(exchangesDir, file), 'utf8')),
+    ),
+  );
+}
+
 export async function loadVectors(): Promise<readonly Vector[]> {
   const vectors: Vector[] = [];
   for (const method of coveredMethods) {
@@ -81,7 +92,7 @@ export async function loadVectors(): Promise<readonly Vector[]> {
     for (const file of (await readdir(dir)).toSorted()) {
       if (!file.endsWith('.io')) continue;
       const name = `${method}/${file.slice(0, -'.io'.length)}`;
-      vectors.push(parse(name, await readFile(join(dir, file), 'utf8')));
+      vectors.push(parseVector(name, await readFile(join(dir, file), 'utf8')));
     }
   }
   return vectors;

@@ -1,9 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
-import { testDispatcher, textOf } from '../support/serve/dispatcher.ts';
+import type { Dispatcher } from '../../src/rpc/dispatch/dispatcher.ts';
+import { allMethods } from '../support/schemas/methods.ts';
+import { dispatcherOf, textOf } from '../support/serve/dispatcher.ts';
+import { FakeChain } from '../support/serve/head.ts';
+import { testServices, testSettings } from '../support/serve/methods.ts';
 import { startOurNode } from '../support/servers/node.ts';
+import { request } from '../support/servers/rpc-client.ts';
 import { anyBody } from './bodies.ts';
+import { paramsByMethod } from './method-params.ts';
 import { fuzzWebSocket } from './websocket.ts';
 import { findEchoFault, findFault } from './well-formed.ts';
 
@@ -59,9 +65,20 @@ function within<T>(work: Promise<T>): Promise<T> {
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }
 
+/** All methods over a chain whose calls give nothing, with somebody who takes no transaction. */
+async function madeUpNode(): Promise<Dispatcher> {
+  const chain = new FakeChain().add(0).add(1).add(2).add(3).add(4);
+  const head = await chain.head(() => ({ kind: 'success', output: Buffer.from('"0x"') }));
+  const passOn = async () => ({ kind: 'error', code: -32_000, message: 'nobody' }) as const;
+  const settings = { ...testSettings, services: { ...testServices, canSend: true, passOn } };
+  // Its headers prove nothing.
+  const methods = new Map([...allMethods()].filter(([name]) => name !== 'eth_getProof'));
+  return dispatcherOf(head, { settings, forbidden: new Set(['eth_getBlockReceipts']) }, { methods });
+}
+
 /** Straight into the framing, over a small made-up chain. */
 async function fuzzFraming(): Promise<void> {
-  const dispatcher = await testDispatcher({ forbidden: new Set(['eth_getBlockReceipts']) });
+  const dispatcher = await madeUpNode();
   const caller = { signal: new AbortController().signal, client: 'fuzz' };
   for (const bodies of chunks(direct, 0)) {
     for (const body of bodies) {
@@ -78,6 +95,7 @@ async function fuzzFraming(): Promise<void> {
 /** Over HTTP, against a real node with the official chain. */
 async function fuzzNode(): Promise<void> {
   await using node = await startOurNode();
+  await checkMethods(node.dedicatedUrl);
   let crashed = false;
   let finished = false;
   void node.running.exited.then((code) => {
@@ -107,6 +125,18 @@ async function fuzzNode(): Promise<void> {
   const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
   console.log(`memory of the node: ${mib(settled ?? peak)} after warming up, ${mib(peak)} at most`);
   if (crashed || growth > MAX_GROWTH_BYTES) failed++;
+}
+
+/** A method that the node serves and no body asks for fails the run. */
+async function checkMethods(url: string): Promise<void> {
+  const { methods } = await request<{ readonly methods: readonly { readonly name: string }[] }>(
+    url,
+    'rpc.discover',
+    [],
+  );
+  const forgotten = methods.filter(({ name }) => !paramsByMethod.has(name));
+  console.log(`${methods.length} methods are served; without a body: ${forgotten.length}`);
+  for (const { name } of forgotten) fail(Buffer.from(name), 'no body asks for this method');
 }
 
 async function post(url: string, body: Buffer): Promise<void> {

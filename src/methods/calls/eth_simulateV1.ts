@@ -4,7 +4,9 @@ import { type BlockSelector, parseBlockSelector } from '../../primitives/block-s
 import { MethodError } from '../errors.ts';
 import { atBlock, passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
+import { orNull } from '../param-schemas.ts';
 import { blockParam } from '../schemas.ts';
+import { simulatedBlockSchema } from './call-params.ts';
 import { parseSimulation } from './simulation-request.ts';
 
 /** Of chains whose blocks are too few to tell. */
@@ -25,21 +27,10 @@ export const ethSimulateV1: Method = {
         type: 'object',
         required: ['blockStateCalls'],
         properties: {
-          blockStateCalls: {
-            type: 'array',
-            minItems: 1,
-            items: {
-              type: 'object',
-              properties: {
-                blockOverrides: { type: 'object' },
-                stateOverrides: { type: 'object' },
-                calls: { type: 'array', items: { type: 'object' } },
-              },
-            },
-          },
-          traceTransfers: { type: 'boolean' },
-          validation: { type: 'boolean' },
-          returnFullTransactions: { type: 'boolean' },
+          blockStateCalls: { type: 'array', minItems: 1, items: simulatedBlockSchema },
+          traceTransfers: orNull({ type: 'boolean' }),
+          validation: orNull({ type: 'boolean' }),
+          returnFullTransactions: orNull({ type: 'boolean' }),
         },
       },
     },

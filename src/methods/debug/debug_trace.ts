@@ -5,13 +5,14 @@ import { type BlockSelector, formatSelector, parseBlockSelector } from '../../pr
 import type { Awaitable } from '../../primitives/hex.ts';
 import { parseHashArgument, parseObject, toQuantity } from '../../primitives/parse.ts';
 import { callFailure } from '../calls/call-failure.ts';
-import { transactionParam } from '../calls/call-params.ts';
+import { blockOverridesParam, stateOverridesParam, transactionParam } from '../calls/call-params.ts';
 import { parseCallRequest } from '../calls/call-request.ts';
 import { queryCall } from '../calls/query-call.ts';
 import { MethodError } from '../errors.ts';
 import { passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson, ResultDoc } from '../method.ts';
 import { BY_HASH, BY_NUMBER, type NamedBlock } from '../named-block.ts';
+import { orNull } from '../param-schemas.ts';
 import { requiredBlockParam, transactionHashParam } from '../schemas.ts';
 import { parseTraceConfig, traceConfigParam } from './trace-config.ts';
 
@@ -29,6 +30,13 @@ export const debugTraceCall: Method = {
     {
       ...traceConfigParam,
       description: `${traceConfigParam.description} \`stateOverrides\` and \`blockOverrides\` as in eth_call.`,
+      schema: {
+        ...traceConfigParam.schema,
+        properties: {
+          stateOverrides: orNull(stateOverridesParam.schema),
+          blockOverrides: orNull(blockOverridesParam.schema),
+        },
+      },
     },
   ],
   result: trace,

@@ -1,9 +1,14 @@
 import type { TraceOptions } from '../../executor/interface.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import { parseBoolean, parseObject } from '../../primitives/parse.ts';
-import type { MethodSettings, ParamDoc } from '../method.ts';
+import type { JsonSchema, MethodSettings, ParamDoc } from '../method.ts';
+import { optionalFields, orNull } from '../param-schemas.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const LOGGER = ['enableMemory', 'disableStack', 'disableStorage', 'enableReturnData'];
+const CALL = ['onlyTopCall', 'withLog'];
+const PRESTATE = ['diffMode', 'disableCode', 'disableStorage'];
 
 export const traceConfigParam: ParamDoc = {
   name: 'config',
@@ -12,12 +17,8 @@ export const traceConfigParam: ParamDoc = {
     '`tracer`: `callTracer` (`withLog`, `onlyTopCall`), `prestateTracer` (`diffMode`, `disableCode`, `disableStorage`), ' +
     '`4byteTracer` or `noopTracer`, with its `tracerConfig`; without one each opcode is logged (`enableMemory`, `disableStack`, ' +
     '`disableStorage`, `enableReturnData`, `limit`). `timeout` and `reexec` have no effect.',
-  schema: { type: 'object' },
+  schema: { type: 'object', anyOf: tracerSchemas() },
 };
-
-const LOGGER = ['enableMemory', 'disableStack', 'disableStorage', 'enableReturnData'];
-const CALL = ['onlyTopCall', 'withLog'];
-const PRESTATE = ['diffMode', 'disableCode', 'disableStorage'];
 
 /** Reads what a trace is asked to be. Fields that it does not know are ignored, as geth does. */
 export function parseTraceConfig(value: unknown, where: string, { logs }: MethodSettings): TraceOptions {
@@ -58,4 +59,22 @@ function flags(fields: Fields, names: readonly string[], where: string): Readonl
 
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
+}
+
+/** What each tracer can be asked, and what is asked without one. */
+function tracerSchemas(): readonly JsonSchema[] {
+  const switches = (names: readonly string[]): Readonly<Record<string, JsonSchema>> =>
+    optionalFields(Object.fromEntries(names.map((name) => [name, { type: 'boolean' }])));
+  const traced = (tracer: JsonSchema, names: readonly string[]): Readonly<Record<string, JsonSchema>> => ({
+    tracer,
+    tracerConfig: orNull({ type: 'object', properties: switches(names) }),
+    txIndex: { type: 'null' },
+  });
+  const limit = orNull({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+  return [
+    { properties: { ...traced({ enum: [null, ''] }, []), ...switches(LOGGER), limit } },
+    { required: ['tracer'], properties: traced({ const: 'callTracer' }, CALL) },
+    { required: ['tracer'], properties: traced({ const: 'prestateTracer' }, PRESTATE) },
+    { required: ['tracer'], properties: traced({ enum: ['4byteTracer', 'noopTracer'] }, []) },
+  ];
 }

@@ -8,10 +8,15 @@ import { Pace } from '../../primitives/pace.ts';
 import { parseArray, toQuantity } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
 import type { Method, MethodContext } from '../method.ts';
-import { boundSchema, quantitySchema } from '../schemas.ts';
+import { anyBound } from '../param-schemas.ts';
+import { quantitySchema } from '../schemas.ts';
 
 const MAX_PERCENTILES = 100;
 const MAX_UINT64 = 0xffff_ffff_ffff_ffffn;
+/** Hex or decimal, leading zeros or not. */
+const COUNT = '^(0[xX]0*[0-9a-fA-F]{1,16}|0*[0-9]{1,19})?$';
+/** The largest number of 64 bits that a JSON number is for JavaScript. */
+const MAX_COUNT = 2 ** 64 - 2 ** 11;
 const ratioSchema = { type: 'number', minimum: 0 } as const;
 
 export const ethFeeHistory: Method = {
@@ -23,13 +28,18 @@ export const ethFeeHistory: Method = {
       name: 'count',
       required: true,
       description: 'How many blocks, as a quantity or a number; no more than `--fee-history-blocks` count.',
-      schema: { anyOf: [quantitySchema, { type: 'integer', minimum: 0 }] },
+      schema: {
+        anyOf: [
+          { type: 'string', pattern: COUNT },
+          { type: 'integer', minimum: 0, maximum: MAX_COUNT },
+        ],
+      },
     },
     {
       name: 'newest',
       required: true,
       description: 'The last of them: hex number or tag.',
-      schema: boundSchema,
+      schema: anyBound,
     },
     {
       name: 'percentiles',

@@ -3,14 +3,14 @@ import { MethodError } from '../errors.ts';
 import { ethGetLogs } from '../logs/eth_getLogs.ts';
 import { ENVELOPE_BYTES } from '../logs/log-range.ts';
 import type { Method, MethodContext, ParamDoc, RawJson } from '../method.ts';
-import { hashSchema, logSchema, quantitySchema } from '../schemas.ts';
+import { hashSchema, logSchema } from '../schemas.ts';
 import { answerOf, type FilterHost } from './host.ts';
 
 const idParam: ParamDoc = {
   name: 'filter',
   required: true,
   description: 'The id of the filter.',
-  schema: quantitySchema,
+  schema: { type: 'string' },
 };
 
 /** The methods that read a filter, or end it. */

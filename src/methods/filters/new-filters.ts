@@ -1,8 +1,9 @@
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import { parseObject } from '../../primitives/parse.ts';
 import { type LogBound, parseLogFilter } from '../logs/log-filter.ts';
-import { FILTER_WORDS, filterProperties } from '../logs/log-range.ts';
+import { FILTER_WORDS, rangeFilterSchema } from '../logs/log-range.ts';
 import type { Method, MethodContext, ParamDoc, RawJson } from '../method.ts';
+import { openBound, orNull } from '../param-schemas.ts';
 import { quantitySchema } from '../schemas.ts';
 import { answerOf, type FilterCriteria, type FilterHost } from './host.ts';
 
@@ -12,12 +13,11 @@ const result: Method['result'] = {
   schema: quantitySchema,
 };
 
-const { blockHash: _, ...properties } = filterProperties;
 const filterParam: ParamDoc = {
   name: 'filter',
   required: true,
   description: `${FILTER_WORDS} With \`toBlock\` \`pending\`, pre-confirmed logs too.`,
-  schema: { type: 'object', properties },
+  schema: rangeFilterSchema({ toBlock: orNull(openBound) }),
 };
 
 /** The three methods that make a filter. */

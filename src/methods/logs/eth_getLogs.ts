@@ -11,7 +11,7 @@ import {
   checkpointOf,
   ENVELOPE_BYTES,
   FILTER_WORDS,
-  filterProperties,
+  filterSchema,
   mostBlocks,
   rangeOf,
 } from './log-range.ts';
@@ -25,7 +25,7 @@ export const ethGetLogs: Method = {
       name: 'filter',
       required: true,
       description: FILTER_WORDS,
-      schema: { type: 'object', properties: filterProperties },
+      schema: filterSchema(),
     },
   ],
   result: {

@@ -3,15 +3,16 @@ import type { Hex } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
 import { parseObject, toQuantity } from '../../primitives/parse.ts';
 import type { Method, MethodContext } from '../method.ts';
+import { orNull } from '../param-schemas.ts';
 import { bytesSchema, logSchema } from '../schemas.ts';
-import { formatCursor, type LogCursor, parseCursor } from './log-cursor.ts';
+import { anyCursor, formatCursor, type LogCursor, parseCursor } from './log-cursor.ts';
 import { type LogFilter, parseLogFilter } from './log-filter.ts';
 import {
   blockTooLarge,
   checkpointOf,
   ENVELOPE_BYTES,
   FILTER_WORDS,
-  filterProperties,
+  filterSchema,
   mostBlocks,
   rangeOf,
 } from './log-range.ts';
@@ -27,7 +28,7 @@ export const ethGetLogsWithCursor: Method = {
       name: 'filter',
       required: true,
       description: `As of \`eth_getLogs\`: ${FILTER_WORDS} With the \`cursor\` of a page: the page after it.`,
-      schema: { type: 'object', properties: { ...filterProperties, cursor: bytesSchema } },
+      schema: filterSchema({ cursor: orNull(anyCursor) }),
     },
   ],
   result: {

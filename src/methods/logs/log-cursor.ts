@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
+import type { JsonSchema } from '../method.ts';
 import type { LogFilter } from './log-filter.ts';
 
 /** Where a page ended: all logs before it have been given. */
@@ -17,6 +18,8 @@ const HASH_BYTES = 32;
 const HASH_AT = 1 + DIGEST_BYTES;
 const INDEX_AT = HASH_AT + HASH_BYTES;
 const LENGTH = INDEX_AT + 4;
+/** What a cursor looks like. */
+export const anyCursor: JsonSchema = { type: 'string', pattern: `^0x01[0-9a-f]{${2 * LENGTH - 2}}$` };
 /** No block has so many logs. */
 const WHOLE = 0xffff_ffff;
 

@@ -4,22 +4,36 @@ import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
 import type { JsonSchema, MethodContext } from '../method.ts';
-import { addressSchema, boundSchema, hashSchema } from '../schemas.ts';
+import { anyAddress, anyBound, anyHash, optionalFields, orNull } from '../param-schemas.ts';
 import type { RangeFilter } from './log-filter.ts';
 
 /** What the JSON-RPC envelope may add to the result; viem counts the whole body. */
 export const ENVELOPE_BYTES = 1_024;
 
-const topicSchema = { oneOf: [{ type: 'null' }, hashSchema, { type: 'array', items: hashSchema }] };
+const oneOrMore = (one: JsonSchema, each = one): JsonSchema => ({
+  anyOf: [one, { type: 'array', items: each, maxItems: 1000 }],
+});
 
-/** The fields of a log filter. */
-export const filterProperties: Readonly<Record<string, JsonSchema>> = {
-  fromBlock: boundSchema,
-  toBlock: boundSchema,
-  blockHash: hashSchema,
-  address: { oneOf: [addressSchema, { type: 'array', items: addressSchema, maxItems: 1000 }] },
-  topics: { type: 'array', items: topicSchema, maxItems: 4 },
-};
+/** The fields of a log filter but for its blocks. */
+const queryProperties = optionalFields({
+  address: oneOrMore(anyAddress),
+  topics: { type: 'array', items: orNull(oneOrMore(anyHash, orNull(anyHash))), maxItems: 4 },
+});
+
+/** A log filter of a range of blocks only. */
+export function rangeFilterSchema(others: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const bounds = optionalFields({ fromBlock: anyBound, toBlock: anyBound });
+  return {
+    type: 'object',
+    properties: { ...queryProperties, ...bounds, blockHash: { type: 'null' }, ...others },
+  };
+}
+
+/** A log filter: with a block hash, a range has no effect (A5). */
+export function filterSchema(others: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const properties = { ...queryProperties, blockHash: anyHash, ...others };
+  return { anyOf: [rangeFilterSchema(others), { type: 'object', required: ['blockHash'], properties }] };
+}
 
 export const FILTER_WORDS =
   '`fromBlock` and `toBlock` (default `latest`), or `blockHash`; `address` (one or several); `topics` by ' +

@@ -1,7 +1,7 @@
 import { parseUint64 } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
 import type { Method, MethodContext, SyncLimits } from '../method.ts';
-import { quantitySchema, receiptSchema } from '../schemas.ts';
+import { receiptSchema } from '../schemas.ts';
 import { rawTransactionParam, readSendable, type Sendable } from './send.ts';
 
 const NAME = 'eth_sendRawTransactionSync';
@@ -10,6 +10,7 @@ export const ethSendRawTransactionSync: Method = {
   name: NAME,
   summary: 'Sends a signed transaction on and waits for its receipt, pre-confirmed included (EIP-7966).',
   rules: ['B6', 'B12'],
+  source: 'sent on, the receipt served here',
   params: [
     rawTransactionParam,
     {
@@ -17,7 +18,8 @@ export const ethSendRawTransactionSync: Method = {
       required: false,
       description:
         'Milliseconds to wait, a number or a quantity. Missing, invalid or above `--sync-timeout-max-ms`: `--sync-timeout-ms`.',
-      schema: { anyOf: [{ type: 'integer', minimum: 1 }, quantitySchema] },
+      // Nothing is refused: what cannot be read is as if it was missing (EIP-7966).
+      schema: {},
     },
   ],
   result: {

@@ -4,13 +4,13 @@ import { fromHex } from '../../primitives/hex.ts';
 import { parseBytes } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
 import type { MethodContext, ParamDoc } from '../method.ts';
-import { bytesSchema } from '../schemas.ts';
+import { anyBytes } from '../param-schemas.ts';
 
 export const rawTransactionParam: ParamDoc = {
   name: 'transaction',
   required: true,
   description: 'A signed transaction, as it is hashed; with blobs in the form that pools exchange.',
-  schema: bytesSchema,
+  schema: anyBytes,
 };
 
 /** A transaction that can be sent. */

@@ -7,6 +7,7 @@ import { InvalidParamsError, StateUnavailableError } from '../../primitives/erro
 import { fromHex, type Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseArray, parseString } from '../../primitives/parse.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
+import { anySlot } from '../param-schemas.ts';
 import {
   addressParam,
   addressSchema,
@@ -24,13 +25,14 @@ export const ethGetProof: Method = {
   name: 'eth_getProof',
   summary: 'An account and some of its slots, with proofs against the state root of a block (EIP-1186).',
   rules: ['B2', 'B5', 'B12'],
+  source: 'served here where the state is complete, else asked of an upstream and checked',
   params: [
     addressParam,
     {
       name: 'slots',
       required: true,
       description: 'Each at most 32 bytes of hex.',
-      schema: { type: 'array', maxItems: MAX_SLOTS, items: { type: 'string' } },
+      schema: { type: 'array', maxItems: MAX_SLOTS, items: anySlot },
     },
     blockParam,
   ],

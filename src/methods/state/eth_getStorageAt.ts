@@ -2,6 +2,7 @@ import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { parseAddress, parseString } from '../../primitives/parse.ts';
 import { readState } from '../forwarding.ts';
 import type { Method } from '../method.ts';
+import { anySlot } from '../param-schemas.ts';
 import { addressParam, blockParam, hashSchema } from '../schemas.ts';
 import { parseSlot } from './storage-key.ts';
 
@@ -15,7 +16,7 @@ export const ethGetStorageAt: Method = {
       name: 'position',
       required: true,
       description: 'The slot: at most 32 bytes of hex, with or without 0x and leading zeros.',
-      schema: { type: 'string' },
+      schema: anySlot,
     },
     blockParam,
   ],

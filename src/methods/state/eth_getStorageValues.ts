@@ -4,6 +4,7 @@ import type { Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseArray, parseHash, parseObject } from '../../primitives/parse.ts';
 import { readFrom } from '../forwarding.ts';
 import type { Method } from '../method.ts';
+import { anyAddress, anyHash } from '../param-schemas.ts';
 import { blockParam, hashSchema } from '../schemas.ts';
 
 /** As in the other clients that have the method. */
@@ -20,7 +21,11 @@ export const ethGetStorageValues: Method = {
       name: 'slots',
       required: true,
       description: `Slots by account, each 32 bytes; at most ${MAX_SLOTS} in all.`,
-      schema: valuesSchema,
+      schema: {
+        type: 'object',
+        propertyNames: anyAddress,
+        additionalProperties: { type: 'array', items: anyHash },
+      },
     },
     blockParam,
   ],

@@ -9,6 +9,7 @@ export const ethGetTransactionCount: Method = {
   name: 'eth_getTransactionCount',
   summary: 'The nonce of an account.',
   rules: ['A9', 'B5', 'B6'],
+  source: 'served here; with `--pool-nonce` upstreams are asked, too',
   params: [addressParam, blockParam],
   result: {
     name: 'nonce',

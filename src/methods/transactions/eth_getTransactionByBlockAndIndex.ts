@@ -3,7 +3,8 @@ import { andThen } from '../../primitives/awaitable.ts';
 import { parseUint64 } from '../../primitives/parse.ts';
 import type { Method } from '../method.ts';
 import { BY_HASH, BY_NUMBER, type NamedBlock } from '../named-block.ts';
-import { quantitySchema, transactionSchema } from '../schemas.ts';
+import { anyIndex } from '../param-schemas.ts';
+import { transactionSchema } from '../schemas.ts';
 
 export const ethGetTransactionByBlockNumberAndIndex = getTransaction(
   'eth_getTransactionByBlockNumberAndIndex',
@@ -19,10 +20,7 @@ function getTransaction(name: string, block: NamedBlock): Method {
     name,
     summary: 'A transaction, by its place in a block.',
     rules: ['B5', 'B6', 'B12'],
-    params: [
-      block.param,
-      { name: 'index', required: true, description: 'From 0 on.', schema: quantitySchema },
-    ],
+    params: [block.param, { name: 'index', required: true, description: 'From 0 on.', schema: anyIndex }],
     result: {
       name: 'transaction',
       description: 'Null where there is none.',

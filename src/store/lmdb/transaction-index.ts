@@ -1,5 +1,5 @@
 import type { Receipt } from '../../chain/receipt.ts';
-import { decodeReceipts } from '../../chain/receipt-codec.ts';
+import { decodeReceipts, receiptHashAt } from '../../chain/receipt-codec.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
 import type { TransactionPlace } from '../interface.ts';
@@ -42,7 +42,7 @@ export function findTransaction(tables: Tables, hash: Hex): TransactionPlace | u
     const { number, index } = transactionPlace(key);
     const block = number < lowest ? undefined : tables.canonical.getBinary(numberKey(number));
     if (block === undefined) continue;
-    const found = receiptsAt(tables, number, toHex(block))[index]?.transactionHash;
+    const found = receiptHashAt(receiptsRow(tables, number, toHex(block)), index);
     if (found !== undefined && Buffer.compare(found, wanted) === 0)
       return { number, hash: toHex(block), index };
   }
@@ -70,7 +70,11 @@ export function indexOlder(tables: Tables, limit: number): boolean {
 }
 
 function receiptsAt(tables: Tables, number: number, hash: Hex): readonly Receipt[] {
+  return decodeReceipts(receiptsRow(tables, number, hash));
+}
+
+function receiptsRow(tables: Tables, number: number, hash: Hex): Uint8Array {
   const bytes = tables.receipts.getBinary(blockKey(number, hash));
   if (bytes === undefined) throw new StoreError('corrupt', `block ${number} has no receipts row`);
-  return decodeReceipts(bytes);
+  return bytes;
 }

@@ -3,7 +3,7 @@ import type { ForwardCall } from '../../../src/executor/interface.ts';
 import { FeeReader } from '../../../src/head/fees.ts';
 import type { Head } from '../../../src/head/head.ts';
 import { ReceiptWaiters } from '../../../src/head/receipt-waiters.ts';
-import type { Method, MethodSettings, NodeServices } from '../../../src/methods/method.ts';
+import type { Method, MethodContext, MethodSettings, NodeServices } from '../../../src/methods/method.ts';
 import { LoadBudget } from '../../../src/primitives/load-budget.ts';
 import { type FakeCall, FakeChain } from './head.ts';
 
@@ -94,8 +94,14 @@ export async function runMethod(
 ): Promise<unknown> {
   const chain = options.chain ?? new FakeChain().add(0).add(1).add(2).add(3).add(4);
   const head = options.head ?? (await chain.head(options.call));
+  const json = await method.handle(params, testContext(head, options));
+  return JSON.parse(json.toString());
+}
+
+/** For tests only: what one request runs with. */
+export function testContext(head: Head, options: RunOptions = {}): MethodContext {
   const { signal = new AbortController().signal } = options;
-  const json = await method.handle(params, {
+  return {
     snapshot: head.snapshot(),
     settings: { ...testSettings, ...options.settings },
     signal,
@@ -109,6 +115,5 @@ export async function runMethod(
     namesUpstream: () => {},
     forward: options.forward,
     whenSettled: (effect) => effect(true),
-  });
-  return JSON.parse(json.toString());
+  };
 }

@@ -6,6 +6,8 @@ export const repoRoot = resolve(import.meta.dirname, '../../..');
 
 /** The official chain and vectors. */
 export const conformanceDir = resolve(repoRoot, 'test/data/conformance');
+/** Exchanges of the docs, recorded of our own node. */
+export const exchangesDir = resolve(repoRoot, 'test/data/exchanges');
 
 /** The official chain: `headfcu.json` holds the Engine API call that makes its last block head, safe and finalized. */
 export const officialChain = {

@@ -1,0 +1,3 @@
+// selectors that a block calls
+>> {"jsonrpc":"2.0","id":1,"method":"debug_traceBlockByHash","params":["0x80e911b62f552f563a2544dfef5eb39ec8863d9082c998ca6b657f76e19de38e",{"tracer":"4byteTracer"}]}
+<< {"jsonrpc":"2.0","id":1,"result":[{"txHash":"0xc1d605c6612a5fe84dc95810030bfe5b1d327652b381bc695e28f50d13b2b09e","result":{}},{"txHash":"0x1999fb436409e9c2464bd9efc3aa914b2e8a843144fdcc17132fa9da0f15641e","result":{}},{"txHash":"0x021ae79aa8821d60291761cfe419b6cbc0ad7dd50d4aa6f14a54e5fc0d62e325","result":{}},{"txHash":"0x709f12649d057e2ad0a0a41176cc405f80af735df8cf2b89782eb3ab1699e549","result":{}}]}
