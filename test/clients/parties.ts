@@ -6,7 +6,7 @@ import { until } from '../support/servers/process.ts';
 import { request } from '../support/servers/rpc-client.ts';
 
 /** Who send, each beside the others: two that share an account would take each other's nonces. */
-const names = ['viem', 'ethersHttp', 'ethersWebSocket', 'cast', 'wagmi', 'timing'] as const;
+const names = ['viem', 'ethersHttp', 'ethersWebSocket', 'cast', 'wagmi', 'docs', 'timing'] as const;
 export type PartyName = (typeof names)[number];
 
 /** An account with some ether, and a counter that nobody else counts with. */
