@@ -17,31 +17,31 @@ export function renderGuide({ chain, stream, addresses }: Places): string {
   return `${[
     'A local chain: pre-confirmed every 200 ms, a block every 2 s.',
     '',
-    ...place('read', addresses.public, 'the public endpoint'),
+    ...place('read', addresses.public, 'the public endpoint: it sends transactions, too'),
     ...place('', addresses.dedicated, 'the dedicated one: eth_getBlockReceipts too'),
     ...place('', addresses.admin, '/readyz, /metrics'),
-    `  send to     ${chain.url}  ${chain.client}, chain id ${CHAIN_ID}`,
+    `  send to     ${chain.url}  or to the chain itself: ${chain.client}, chain id ${CHAIN_ID}`,
     `  flashblocks ${stream}`,
     `  a contract  ${COUNTER.address}  count() ${COUNTER.count}, increment() ${COUNTER.increment}`,
     '',
     '  Two accounts. THEIR KEYS ARE PUBLIC: never send them anything of value on another chain.',
     ...ACCOUNTS.map(({ address, key }) => `  ${address}  ${key}`),
     '',
-    ...(reading === undefined ? [] : tour(`http://${reading}`, chain.url)),
+    ...(reading === undefined ? [] : tour(`http://${reading}`)),
     'Ctrl-C stops all of it and deletes its data.',
   ].join('\n')}\n`;
 }
 
 /** Reads the counter, sends a transaction, reads again before there is a block with it. */
-function tour(reading: string, sending: string): readonly string[] {
+function tour(url: string): readonly string[] {
   const count = (id: number, block: string): object =>
     request(id, 'eth_call', [{ to: COUNTER.address, data: COUNTER.count }, block]);
   return [
     'Paste these three together. The counter is 0; then it is 1 in `pending`, and still 0 in `latest`:',
     '',
-    curl('-s', reading, count(1, 'pending')),
-    curl('-s', sending, request(2, 'eth_sendRawTransaction', [SIGNED_INCREMENT])),
-    `sleep 0.3; ${curl('-si', reading, [count(3, 'pending'), count(4, 'latest')])}`,
+    curl('-s', url, count(1, 'pending')),
+    curl('-s', url, request(2, 'eth_sendRawTransaction', [SIGNED_INCREMENT])),
+    `sleep 0.3; ${curl('-si', url, [count(3, 'pending'), count(4, 'latest')])}`,
     '',
   ];
 }

@@ -17,7 +17,14 @@ import {
 import { executeOfficialChain } from '../../../test/support/serve/executor.ts';
 import type { Outcome } from '../../chain/outcome.ts';
 import { decodeReceipts, encodeReceipts } from '../../chain/receipt-codec.ts';
-import { blockKey, logChunkKey, numberKey, slotSubject, versionKey } from '../../store/lmdb/keys.ts';
+import {
+  blockKey,
+  logChunkKey,
+  numberKey,
+  slotSubject,
+  transactionKey,
+  versionKey,
+} from '../../store/lmdb/keys.ts';
 import { encodeMarks, readMarks } from '../../store/lmdb/meta.ts';
 import type { Tables } from '../../store/lmdb/tables.ts';
 import { importChain } from '../import/import.ts';
@@ -51,6 +58,13 @@ const firstSlot = ({ diff, number }: Outcome): Buffer => {
 };
 const firstAccount = ({ diff, number }: Outcome): Buffer =>
   versionKey(diff.accounts[0]?.[0] ?? new Uint8Array(), number);
+
+/** The row that leads to the first transaction of the block, or to that place of another one. */
+function transactionKeyOf(number = BLOCK): Buffer {
+  const [receipt] = outcome().receipts;
+  if (receipt === undefined) throw new Error('there is no transaction');
+  return transactionKey(receipt.transactionHash, number, 0);
+}
 
 /** The row of `recent` that leads to block `number`, for the address (0) or a topic (1 to 4). */
 function postingKeyOf(tables: Tables, position: number, number = BLOCK): Uint8Array {
@@ -94,6 +108,15 @@ describe('verify', () => {
     ['no posting of an address', /log index/, (t) => remove(t.recent, postingKeyOf(t, 0))],
     ['no posting of a topic', /log index/, (t) => remove(t.recent, postingKeyOf(t, 1))],
     ['a posting', /block 42/, (t) => spoil(t.recent, postingKeyOf(t, 1))],
+    ['no row of a transaction', /transaction index/, (t) => remove(t.transactions, transactionKeyOf())],
+    [
+      'a row of a transaction that leads elsewhere',
+      /transaction index/,
+      (t) => {
+        remove(t.transactions, transactionKeyOf());
+        t.transactions.putSync(transactionKeyOf(BLOCK - 1), Buffer.alloc(0));
+      },
+    ],
     ['a slot', /stored state/, (t) => spoil(t.slots, firstSlot(outcome()))],
     ['no version of a slot', /stored state/, (t) => remove(t.slots, firstSlot(outcome()))],
     ['an account', /stored state/, (t) => spoil(t.accounts, firstAccount(outcome()))],

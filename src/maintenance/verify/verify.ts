@@ -22,7 +22,7 @@ export interface Verified {
 }
 
 /**
- * Compares all that a store would serve with what its blocks say: links, receipts, logs, the log index, every version
+ * Compares all that a store would serve with what its blocks say: links, receipts, logs, the indexes of logs and transactions, every version
  * of every key that a block wrote, and the state root at the head.
  *
  * Blocks above the anchor, and the genesis block, are executed again; those below have no state, and their receipts
