@@ -34,13 +34,13 @@ interface Server {
 }
 
 /** Requests a second of ours, anvil and geth on one chain: of the five reads, or of what an endpoint has beside them. */
-export async function serving(name: 'serving' | 'endpoint', options: ServingOptions): Promise<Section> {
+export async function serving(part: 'serving' | 'endpoint', options: ServingOptions): Promise<Section> {
   await using stack = new AsyncDisposableStack();
   const servers = await startServers(options, stack);
   const asked = new Map<Server, readonly Workload[]>();
   for (const server of servers) {
     const { url, token, crowd } = server;
-    const list = name === 'serving' ? await workloads(url, token) : endpointWorkloads(url, token, crowd);
+    const list = part === 'serving' ? await workloads(url, token) : endpointWorkloads(url, token, crowd);
     asked.set(server, options.only === undefined ? list : list.filter((one) => one.name === options.only));
   }
   await checkAnswers(asked);
@@ -53,8 +53,8 @@ export async function serving(name: 'serving' | 'endpoint', options: ServingOpti
     const rounds = new Map<string, Measured[]>(names.map((name) => [name, []]));
     for (let round = options.isWarmedUp ? 0 : 1; round <= options.rounds; round += 1) {
       for (const [server, list] of asked) {
-        const { call: asked, prepare } = list[at] as Workload;
-        const call = (await prepare?.()) ?? asked;
+        const { call: usual, prepare } = list[at] as Workload;
+        const call = (await prepare?.()) ?? usual;
         // Round 0 warms caches and compilers up; interleaving spreads what else the machine does over all.
         const measured = await load(server.url, call, round === 0 ? 1 : options.seconds);
         if (round > 0) rounds.get(server.name)?.push(measured);
@@ -64,7 +64,7 @@ export async function serving(name: 'serving' | 'endpoint', options: ServingOpti
     console.log(table(lines.slice(-1), names).split('\n').at(-1));
   }
   return {
-    name,
+    name: part,
     facts: [
       `Chain: ${options.blocks} blocks of one transaction with ${logsPerBlock} logs each, and one of ${CROWD} transactions, the same on all servers; ours and geth import the same blocks.`,
       `Ours with ${options.threads} threads, on the dedicated listener; geth 1.16.7 as an archive; anvil 1.7.1.`,
@@ -107,8 +107,8 @@ async function startServers(
 async function checkAnswers(asked: ReadonlyMap<Server, readonly Workload[]>): Promise<void> {
   const seen = new Map<string, unknown>();
   for (const [server, list] of asked) {
-    for (const { name, call: asked, prepare, essence } of list) {
-      const call = (await prepare?.()) ?? asked;
+    for (const { name, call: usual, prepare, essence } of list) {
+      const call = (await prepare?.()) ?? usual;
       const answer = essence(await request(server.url, call.method, call.params as readonly unknown[]));
       if (!seen.has(name)) seen.set(name, answer);
       else if (!isDeepStrictEqual(seen.get(name), answer)) {

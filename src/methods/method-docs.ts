@@ -16,34 +16,43 @@ export interface MethodExample {
 /** The page docs/methods.md: every method, where its answer comes from, and the way to its own page. */
 export function renderMethodDocs(methods: Iterable<Method>): string {
   const rows = [...methods].map(
-    ({ name, summary, source, dedicatedOnly }) =>
-      `| [\`${name}\`](methods/${name}.md) | ${summary} | ${source ?? 'served here'} | ${dedicatedOnly === true ? 'dedicated' : 'both'} |`,
+    ({ name, summary, dedicatedOnly, ...method }) =>
+      `| [\`${name}\`](methods/${name}.md) | ${summary} | ${sourceOf(method)} | ${dedicatedOnly === true ? 'dedicated' : 'both'} |`,
   );
   return [
     '# Methods',
     '',
     GENERATED,
     '',
-    '*Served here*: from this node’s own copy, and from no other node. *Sent on*: to `--send-to`, or the upstreams. What',
-    '`--forward METHOD` names is *passed on* untouched, and nothing that is in this table. What others had a part in says so:',
-    '`x-chain-source: upstream` ([more](sending.md)). On a public listener some methods are refused (B9).',
+    '*Served here*: from the copy of this node, and from no other node. *Sent on*: to `--send-to`, or the upstreams. What else',
+    '`--forward METHOD` names is *passed on* untouched; named there, some reads by hash are asked of an upstream where the copy does',
+    'not hold them. What others had a part in says so: `x-chain-source: upstream` ([more](sending.md)). On a public listener some',
+    'methods are refused (B9).',
     '',
     '| method | | answered | listeners |',
     '|---|---|---|---|',
     ...rows,
-    '| what `--forward` names | As the upstream answers. | passed on | both |',
+    '| what else `--forward` names | As the upstream answers. | passed on | both |',
     '',
   ].join('\n');
+}
+
+/** Where the answer of a method comes from. */
+function sourceOf({ source, rules }: Pick<Method, 'source' | 'rules'>): string {
+  if (source !== undefined) return source;
+  return rules.includes('B17')
+    ? 'served here; by an upstream what enters native contracts, or is of blocks whose rules are not known here'
+    : 'served here';
 }
 
 const GENERATED = '<!-- Generated from src/methods by `npm run docs`. -->';
 
 /** The page of one method. */
 export function renderMethodPage(method: Method, example: MethodExample): string {
-  const { name, summary, rules, dedicatedOnly, params, result, source } = method;
+  const { name, summary, rules, dedicatedOnly, params, result } = method;
   const where = dedicatedOnly === true ? ' On a dedicated listener only.' : '';
   const lines = [`# ${name}`, '', GENERATED, '', `${summary}${where} Rules: ${rules.join(', ')}.`, ''];
-  if (source !== undefined) lines.push(`Answered: ${source}.`, '');
+  lines.push(`Answered: ${sourceOf(method)}.`, '');
   if (params.length > 0) {
     lines.push('| # | parameter | | |', '|---|---|---|---|');
     for (const [index, param] of params.entries()) {
@@ -61,8 +70,8 @@ export function renderMethodPage(method: Method, example: MethodExample): string
 function shown(request: string, response: unknown): readonly string[] {
   const asked: unknown = JSON.parse(request);
   const [short, shortAsked] = [shortened(response, MAX_ITEMS), shortened(asked, MAX_ASKED)];
-  const isCut = (short: unknown, whole: unknown): string =>
-    JSON.stringify(short) === JSON.stringify(whole) ? '' : ' (shortened)';
+  const isCut = (shown: unknown, whole: unknown): string =>
+    JSON.stringify(shown) === JSON.stringify(whole) ? '' : ' (shortened)';
   return [
     `Request${isCut(shortAsked, asked)}:`,
     '',

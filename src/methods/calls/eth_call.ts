@@ -14,7 +14,6 @@ export const ethCall: Method = {
   name: 'eth_call',
   summary: 'Executes a call on the state of a block, without a transaction.',
   rules: ['A6', 'B5', 'B6', 'B7', 'B17'],
-  source: 'served here; calls into native contracts by an upstream',
   params: [transactionParam(['to']), blockParam, stateOverridesParam, blockOverridesParam],
   result: { name: 'output', description: 'The returned bytes.', schema: bytesSchema },
   handle(params, context) {

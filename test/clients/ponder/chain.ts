@@ -62,13 +62,13 @@ export class TokenChain implements AsyncDisposable {
       await request<Hex>(this.node.url, 'eth_getTransactionCount', [opFunder.address, at]),
     );
     const transfers = Array.from({ length: number % 4 }, (_, index) => this.#transfer(nonce + index));
-    return await Promise.all(transfers);
+    return Promise.all(transfers);
   }
 
   async #transfer(nonce: number): Promise<Hex> {
     this.#transfers += 1;
     const to = pad(`0x${(1 + (this.#transfers % 5)).toString(16)}`, { size: 20 });
     const data = encodeFunctionData({ abi, functionName: 'transfer', args: [to, BigInt(this.#transfers)] });
-    return await opFunder.signTransaction({ ...paying(nonce), to: this.token, data });
+    return opFunder.signTransaction({ ...paying(nonce), to: this.token, data });
   }
 }

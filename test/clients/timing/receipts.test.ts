@@ -43,7 +43,7 @@ async function timesOf(
     expect((await receiptOf(raw)).status).toBe('0x1');
     return performance.now() - began;
   });
-  return await Promise.all(times);
+  return Promise.all(times);
 }
 
 it('viem waits for receipts of pre-confirmed transactions', async () => {
@@ -68,7 +68,7 @@ it('eth_sendRawTransactionSync answers sooner than the upstream can be asked for
   const { p50, p99 } = report('eth_sendRawTransactionSync', ours);
   const theirs = await timesOf(async (raw) => {
     const hash = await request(dev.chainUrl, 'eth_sendRawTransaction', [raw]);
-    return await until('the receipt', async () => {
+    return until('the receipt', async () => {
       const receipt = await request<{ status: Hex } | null>(dev.chainUrl, 'eth_getTransactionReceipt', [
         hash,
       ]);
