@@ -70,8 +70,8 @@ export function renderMethodPage(method: Method, example: MethodExample): string
 function shown(request: string, response: unknown): readonly string[] {
   const asked: unknown = JSON.parse(request);
   const [short, shortAsked] = [shortened(response, MAX_ITEMS), shortened(asked, MAX_ASKED)];
-  const isCut = (shown: unknown, whole: unknown): string =>
-    JSON.stringify(shown) === JSON.stringify(whole) ? '' : ' (shortened)';
+  const isCut = (part: unknown, whole: unknown): string =>
+    JSON.stringify(part) === JSON.stringify(whole) ? '' : ' (shortened)';
   return [
     `Request${isCut(shortAsked, asked)}:`,
     '',
