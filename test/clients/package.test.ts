@@ -11,10 +11,10 @@ import {
 } from '../../packages/client/src/index.ts';
 import { ACCOUNTS, COUNTER, writeGenesis } from '../../src/dev/client/genesis.ts';
 import { abi, chain } from '../e2e/dev-chain.ts';
+import { startTcpProxy } from '../support/proxies/tcp-proxy.ts';
 import { boundAddresses } from '../support/servers/node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { startProgram } from '../support/servers/serving.ts';
-import { startTcpProxy } from '../support/servers/tcp-proxy.ts';
 import { startBalancer } from './balancer.ts';
 import { examplesOf, runExample } from './examples.ts';
 

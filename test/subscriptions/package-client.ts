@@ -1,6 +1,6 @@
 import { type Address, createPublicClient, type Log, type LogTopic, numberToHex } from 'viem';
 import { chainQueryHttp, type LogEvent, watchChainLogs } from '../../packages/client/src/index.ts';
-import { startTcpProxy, type TcpProxy } from '../support/servers/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../support/proxies/tcp-proxy.ts';
 import { HeldLogs, type SentLog } from './held-logs.ts';
 import type { LogClientModules, LogClientOptions, LogClientTotals, LogWatcher } from './log-client.ts';
 import { ReadBacks } from './reading.ts';
