@@ -83,9 +83,9 @@ async function provenBlock(selector: unknown, { snapshot }: MethodContext): Prom
   return readHeader(await parts.header());
 }
 
-/** A key as geth writes it: in full where it was given in full, else as a quantity. */
+/** A key as geth writes it: in full where it was given in full (the last zero in front aside), else as a quantity. */
 function keyText(given: string, slot: Hex = '0x'): string {
-  return given.replace(/^0x/i, '').length === 64 ? slot : `0x${BigInt(slot).toString(16)}`;
+  return given.replace(/^0x/i, '').length >= 63 ? slot : `0x${BigInt(slot).toString(16)}`;
 }
 
 /** What an upstream proves, once it holds against the header. */
