@@ -8,8 +8,14 @@ import { partyOf } from './wallets.ts';
 const dev = inject('dev');
 const { key, account, counter, reader, wallet } = partyOf('cast');
 const at = ['--rpc-url', dev.url] as const;
-const json = async (...args: readonly string[]): Promise<Record<string, unknown>> =>
-  JSON.parse(await cast(...args, '--json', ...at)) as Record<string, unknown>;
+const json = async (...args: readonly string[]): Promise<Record<string, unknown>> => {
+  const output = await cast(...args, '--json', ...at);
+  try {
+    return JSON.parse(output) as Record<string, unknown>;
+  } catch (cause) {
+    throw new Error(`cast ${args.join(' ')} printed:\n${output}`, { cause });
+  }
+};
 
 it('reads the chain, blocks and accounts', async () => {
   expect(await cast('chain-id', ...at)).toBe('901');
@@ -49,6 +55,11 @@ it('estimates, sends and runs transactions again', async () => {
     21_000,
   );
   expect(Number(await cast('gas-price', ...at))).toBeGreaterThan(0);
+  // cast counts what is in `latest`: the transaction of another test may be pre-confirmed and not in it yet.
+  const counted = (blockTag: 'latest' | 'pending') => reader.getTransactionCount({ ...account, blockTag });
+  await until('what was sent before', async () =>
+    (await counted('latest')) === (await counted('pending')) ? true : undefined,
+  );
   const receipt = await json('send', ...increment, '--private-key', key);
   expect(receipt).toMatchObject({ status: '0x1', to: counter.address.toLowerCase() });
   const hash = String(receipt['transactionHash']);

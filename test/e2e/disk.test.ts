@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const quick = ['--finality-ms', '100', '--upstream-poll-ms', '50', '--pin-delay-ms', '50'] as const;
 
-it('is said in /readyz and in the log, while all that is held is served', async () => {
+it('is said in /readyz and in the log, while all that is held is served', { timeout: 150_000 }, async () => {
   const data = join(dir.path, 'data');
   const args = ['--upstream', geth.url, '--store-map-size', '1GiB', '--threads', '1', ...quick];
   await using node = await startServing(data, { args });
