@@ -34,10 +34,13 @@ const cutShare = 0.15;
 
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MB`;
 
-async function play(show: Show, audience: Audience, checks: Checks): Promise<void> {
+/** Shows one run after another to an audience that is disturbed meanwhile, and has something done after each. */
+async function playRuns(
+  show: Show,
+  audience: Pick<Audience | PackageAudience, 'disturb'>,
+  after: (run: number) => Promise<void>,
+): Promise<void> {
   const random = new Random(seed ^ 0x165667b1, 0);
-  const before = memoryOf(show.node);
-  let most = before;
   let next = show.prepare(0);
   for (let run = 0; show.blocks < wanted; run += 1) {
     const scene = await next;
@@ -46,14 +49,22 @@ async function play(show: Show, audience: Audience, checks: Checks): Promise<voi
     // Told when its turn comes.
     next.catch(() => {});
     await show.play(run, scene, () => audience.disturb(random, cutShare));
+    await after(run);
+  }
+  await next;
+}
+
+async function play(show: Show, audience: Audience, checks: Checks): Promise<void> {
+  const before = memoryOf(show.node);
+  let most = before;
+  await playRuns(show, audience, async (run) => {
     most = Math.max(most, memoryOf(show.node));
     await audience.tend();
     if ((run + 1) % runsPerPause === 0) {
       await audience.settle(`--seed ${seed}, after run ${run}`);
       console.log(`  ${show.blocks} blocks, ${megabytes(memoryOf(show.node))}; ${audience.figures()}`);
     }
-  }
-  await next;
+  });
   await audience.settle(`--seed ${seed}, at the end`);
   await audience.compareWithUpstream();
   console.log(`  memory of our node: ${megabytes(before)} before, ${megabytes(most)} at most`);
@@ -63,20 +74,12 @@ async function play(show: Show, audience: Audience, checks: Checks): Promise<voi
 /** With `packages/client` in place of our own clients, and restarts of our node. */
 async function playPackage(show: Show, checks: Checks): Promise<void> {
   await using audience = await PackageAudience.start(show, seed, checks);
-  const random = new Random(seed ^ 0x165667b1, 0);
-  let next = show.prepare(0);
-  for (let run = 0; show.blocks < wanted; run += 1) {
-    const scene = await next;
-    next = show.prepare(run + 1);
-    // Told when its turn comes.
-    next.catch(() => {});
-    await show.play(run, scene, () => audience.disturb(random, cutShare));
-    if ((run + 1) % runsPerPause !== 0) continue;
+  await playRuns(show, audience, async (run) => {
+    if ((run + 1) % runsPerPause !== 0) return;
     if ((run + 1) % runsPerRestart === 0 || run + 1 === runsPerPause) await audience.restart();
     await audience.settle(`--seed ${seed} --client package, after run ${run}`);
     console.log(`  ${show.blocks} blocks; ${audience.figures()}`);
-  }
-  await next;
+  });
   await audience.settle(`--seed ${seed} --client package, at the end`);
   await audience.compareWithUpstream();
   audience.conclude(wanted);
