@@ -21,9 +21,10 @@ type Block = Pick<Outcome, 'number' | 'timestamp' | 'diff'>;
 export class SlotsAhead {
   /** The last blocks, oldest first. */
   #recent: { readonly number: number; readonly timestamp: number }[] = [];
-  /** The last block and time that were given out. */
+  /** The last block and time that were given out, and the time between two of those. */
   #number = 0;
   #time = 0;
+  #step = 1;
   /** Whether the last block wrote to these contracts. */
   #hasRoots = false;
   #hasHashes = false;
@@ -53,6 +54,8 @@ export class SlotsAhead {
     const pace = this.#pace();
     if (pace === undefined) return [];
     const { step, secondsPerBlock } = pace;
+    // Times that lie between those which were given out have not been read: all are given out again.
+    if (step % this.#step !== 0) this.#time = 0;
     const isShort =
       (hasHashes && this.#number < number + MARGIN) ||
       (hasRoots && this.#time < timestamp + Math.max(step, MARGIN * secondsPerBlock));
@@ -70,7 +73,7 @@ export class SlotsAhead {
         if (at <= this.#time) continue;
         keys.push(slotOf(ROOTS, at % RING), slotOf(ROOTS, (at % RING) + RING));
       }
-      this.#time = last;
+      [this.#time, this.#step] = [last, step];
     }
     return keys;
   }
@@ -86,17 +89,22 @@ export class SlotsAhead {
     this.#recent.push({ number, timestamp });
   }
 
-  /** The least time between two blocks that differ in it, and the time of a block on average. */
+  /** What all times between two blocks are multiples of, and the time of a block on average. */
   #pace(): { readonly step: number; readonly secondsPerBlock: number } | undefined {
     const [first] = this.#recent;
     const last = this.#recent.at(-1);
     if (first === undefined || last === undefined || first.timestamp === last.timestamp) return undefined;
-    const steps = this.#recent
+    const step = this.#recent
       .slice(1)
-      .map(({ timestamp }, at) => timestamp - (this.#recent[at]?.timestamp ?? 0));
-    const step = Math.min(...steps.filter((seconds) => seconds > 0));
+      .map(({ timestamp }, at) => timestamp - (this.#recent[at]?.timestamp ?? 0))
+      .reduce(commonDivisor);
     return { step, secondsPerBlock: (last.timestamp - first.timestamp) / (last.number - first.number) };
   }
+}
+
+/** Of any number and zero, it is the number. */
+function commonDivisor(a: number, b: number): number {
+  return b === 0 ? a : commonDivisor(b, a % b);
 }
 
 function slotOf(address: Uint8Array, place: number): SlotKey {
