@@ -307,15 +307,31 @@ export declare class NativePooledCall {
   end(): void;
 }
 
-/** Traces of one transaction of a block, or of all of them, for the pool. */
+/** What of a block is traced: a transaction, a call after some of them, or all of them. */
+export interface NativeTraced {
+  /** How many pre-confirmed blocks before the view's state the block's parent is; none where the view is of the parent. */
+  ahead?: number;
+  transaction?: number;
+  /** As those of `NativePooledCall`; `after` is how many transactions are before it. */
+  call?: {
+    after: number;
+    from?: string | undefined;
+    to?: string | undefined;
+    gas: string;
+    data?: string | undefined;
+    options?: string | undefined;
+  };
+}
+
+/** Traces of what is in a block, for the pool. */
 export declare class NativeTrace {
   /** `block` is RLP, `options` JSON. */
-  constructor(block: Uint8Array, transaction: number | undefined, options: string);
+  constructor(block: Uint8Array, traced: NativeTraced, options: string);
   /** Executes it on the view of its parent. Bytes are the JSON of a long trace. */
   run(view: NativeView, milliseconds: number): Promise<string | Buffer>;
   /** Tells a run that nobody waits for it any more. */
   cancel(): void;
-  /** Lets go of the block; nothing can be run any more. */
+  /** Lets go of the block and the call; nothing can be run any more. */
   end(): void;
 }
 

@@ -108,6 +108,14 @@ export interface TraceOptions {
   readonly maxBytes: number;
 }
 
+/** What of a block is traced: all its transactions, one, or a call after so many of them. */
+export interface Traced {
+  readonly transaction?: number;
+  readonly call?: { readonly after: number; readonly request: CallRequest };
+  /** How many pre-confirmed blocks, the traced one included, this state is ahead of the block's parent. */
+  readonly ahead?: number;
+}
+
 /** How a query ended. `answer` is JSON. */
 export type QueryResult =
   | Exclude<CallResult, { readonly kind: 'success' }>
@@ -193,10 +201,10 @@ export interface StateView {
   call(request: CallRequest, context?: LoadContext): Awaitable<CallResult>;
   /** Runs a call as often as the answer takes, within the limits of one. */
   query(query: Query, request: CallRequest, context?: LoadContext): Awaitable<QueryResult>;
-  /** Traces one transaction of the block after this one (RLP), or all of them. */
+  /** Traces what is asked of the block after this one (RLP), or of a pre-confirmed one that this state is of. */
   trace(
     block: Uint8Array,
-    transaction: number | undefined,
+    traced: Traced,
     options: TraceOptions,
     context?: LoadContext,
   ): Awaitable<QueryResult>;

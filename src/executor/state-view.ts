@@ -19,6 +19,7 @@ import type {
   SimulationRequest,
   SimulationResult,
   StateLoader,
+  Traced,
   TraceOptions,
 } from './interface.ts';
 import { supply } from './missing.ts';
@@ -51,6 +52,14 @@ interface Pooled {
   run(view: NativeView, milliseconds: number): Promise<NativeAnswer>;
   cancel(): void;
   end(): void;
+}
+
+interface Texts {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly gas: string;
+  readonly data: string | undefined;
+  readonly options: string | undefined;
 }
 
 /** Bytes are a call's long output. */
@@ -140,13 +149,14 @@ export class NativeStateView implements HeldStateView {
 
   trace(
     block: Uint8Array,
-    transaction: number | undefined,
+    { call, ...traced }: Traced,
     options: TraceOptions,
     context?: LoadContext,
   ): Awaitable<QueryResult> {
     this.#assertHeld();
     const first = { view: this.#view, answer: BUDGET };
-    const forPool = (): Pooled => new native.NativeTrace(block, transaction, JSON.stringify(options));
+    const asked = { ...traced, ...(call && { call: { after: call.after, ...textsOf(call.request) } }) };
+    const forPool = (): Pooled => new native.NativeTrace(block, asked, JSON.stringify(options));
     return this.#completeCall(first, () => BUDGET, forPool, context).then(answerOf);
   }
 
@@ -155,8 +165,7 @@ export class NativeStateView implements HeldStateView {
     asked: string | undefined,
     context: LoadContext | undefined,
   ): Awaitable<CallResult> {
-    const { from, to, gas, data, ...rest } = request;
-    const options = isEmpty(rest) ? undefined : JSON.stringify(rest);
+    const { from, to, gas, data, options } = textsOf(request);
     const inline = (view: NativeView): string =>
       inlineShare.run(this.#options.callInlineSteps, (steps) =>
         view.call(from, to, gas, data, options, steps, asked),
@@ -312,6 +321,11 @@ function isFinal(answer: NativeAnswer): boolean {
 
 function hexOf(answer: string): Hex {
   return answer.slice(1) as Hex;
+}
+
+/** A call as the native core reads it: the fields few calls have are JSON. */
+function textsOf({ from, to, gas, data, ...rest }: CallRequest): Texts {
+  return { from, to, gas, data, options: isEmpty(rest) ? undefined : JSON.stringify(rest) };
 }
 
 function isEmpty(object: object): boolean {

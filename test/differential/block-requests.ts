@@ -51,7 +51,7 @@ export function blockParams(random: Random, corpus: Corpus, method: string): unk
     ? hashOf(random, corpus.transactions)
     : method.includes('Hash')
       ? hashOf(random, corpus.hashes)
-      : method.startsWith('debug_')
+      : method.startsWith('debug_getRaw')
         ? selector(random, corpus)
         : boundOf(random, corpus);
   if (/^eth_getBlockBy(Number|Hash)$/.test(method)) return [named, random.chance(0.5)];

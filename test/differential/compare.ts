@@ -19,7 +19,27 @@ export function agree(geth: Answer, ours: Answer): boolean {
     );
   }
   return (
-    'result' in geth && 'result' in ours && isDeepStrictEqual(inOrder(geth.result), inOrder(ours.result))
+    'result' in geth &&
+    'result' in ours &&
+    isDeepStrictEqual(comparable(geth.result), comparable(ours.result))
+  );
+}
+
+/** A result as it is compared: faults inside of it by their kind, as those of a whole request. */
+export function comparable(result: unknown): unknown {
+  return withKinds(inOrder(result));
+}
+
+function withKinds(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withKinds);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === 'error' && typeof inner === 'string'
+        ? kindOf({ code: -32000, message: inner })
+        : withKinds(inner),
+    ]),
   );
 }
 
@@ -36,6 +56,18 @@ function inOrder(result: unknown): unknown {
     error: /execution reverted/.test(String(result.error)) ? 'revert' : 'fault',
   };
   return { ...result, ...error, accessList: sorted.toSorted((a, b) => a.address.localeCompare(b.address)) };
+}
+
+/** Where two values first differ, and how: answers may be long. */
+export function firstDifference(geth: unknown, ours: unknown, path = ''): string | undefined {
+  if (isDeepStrictEqual(geth, ours)) return undefined;
+  if (typeof geth !== 'object' || typeof ours !== 'object' || geth === null || ours === null) {
+    return `${path}: ${JSON.stringify(geth)} against ${JSON.stringify(ours)}`;
+  }
+  const [theirs, own] = [geth as Record<string, unknown>, ours as Record<string, unknown>];
+  const keys = [...new Set([...Object.keys(theirs), ...Object.keys(own)])];
+  const key = keys.find((name) => !isDeepStrictEqual(theirs[name], own[name])) ?? '';
+  return firstDifference(theirs[key], own[key], `${path}/${key}`);
 }
 
 /** A wrong answer, wrong in one small way, that no comparison may let through. */

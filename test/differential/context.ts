@@ -1,5 +1,5 @@
 import type { Call } from '../support/servers/rpc-client.ts';
-import { asFields, paramsOf } from './request-shape.ts';
+import { asFields, overridesOf, paramsOf } from './request-shape.ts';
 
 /** What a matcher must know of the chain. */
 export interface Chain {
@@ -8,10 +8,15 @@ export interface Chain {
 }
 
 // Where the official chain changes its rules, by block and by time; its blocks are ten seconds apart.
-const forks = { constantinople: 12, petersburg: 15, berlin: 24, london: 27, paris: 36, pragueTime: 450 };
+export const forks = {
+  ...{ constantinople: 12, petersburg: 15, berlin: 24, london: 27, paris: 36 },
+  ...{ cancunTime: 420, pragueTime: 450 },
+} as const;
 const secondsPerBlock = 10;
 
 export interface CallContext {
+  readonly isMerged: boolean;
+  readonly time: number;
   readonly isConstantinople: boolean;
   readonly isBerlin: boolean;
   readonly isPrague: boolean;
@@ -29,13 +34,14 @@ function selectedNumber(selector: unknown, chain: Chain): number {
 
 /** The rules that geth runs a call by, its block overrides included. */
 export function callContext(request: Call, chain: Chain): CallContext {
-  const [, selector, , block] = paramsOf(request);
-  const overrides = asFields(block) ?? {};
+  const [, selector] = paramsOf(request);
+  const overrides = asFields(overridesOf(request).block) ?? {};
   const header = selectedNumber(selector, chain);
   const number = typeof overrides['number'] === 'string' ? Number(overrides['number']) : header;
   const time = typeof overrides['time'] === 'string' ? Number(overrides['time']) : header * secondsPerBlock;
   const isMerged = (header >= forks.paris || overrides['prevRandao'] != null) && number >= forks.london;
   return {
+    ...{ isMerged, time },
     isConstantinople: number >= forks.constantinople && number < forks.petersburg,
     isBerlin: number >= forks.berlin,
     isPrague: isMerged && time >= forks.pragueTime,

@@ -15,11 +15,19 @@ export function blockIndex(method: string): number {
   return blockIndexes.get(method) ?? -1;
 }
 
-const CALLS: readonly string[] = ['eth_call', 'eth_estimateGas', 'eth_createAccessList'];
+const CALLS: readonly string[] = ['eth_call', 'eth_estimateGas', 'eth_createAccessList', 'debug_traceCall'];
 
 /** Whether a method runs a call, with its block and overrides after it. */
 export function runsCall(method: string): boolean {
   return CALLS.includes(method);
+}
+
+/** The overrides of a call, wherever its method has them. */
+export function overridesOf(request: Call): { readonly accounts: unknown; readonly block: unknown } {
+  const [, , third, fourth] = paramsOf(request);
+  if (request.method !== 'debug_traceCall') return { accounts: third, block: fourth };
+  const config = asFields(third);
+  return { accounts: config?.['stateOverrides'], block: config?.['blockOverrides'] };
 }
 
 const blockIndexes: ReadonlyMap<string, number> = new Map([
@@ -30,6 +38,7 @@ const blockIndexes: ReadonlyMap<string, number> = new Map([
   ...[
     ...['eth_getBlockReceipts', 'eth_getBlockByNumber', 'eth_getHeaderByNumber'],
     ...['eth_getBlockTransactionCountByNumber', 'eth_getTransactionByBlockNumberAndIndex'],
+    'debug_traceBlockByNumber',
     ...['debug_getRawHeader', 'debug_getRawBlock', 'debug_getRawReceipts'],
   ].map((name) => [name, 0] as const),
 ]);

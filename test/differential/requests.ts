@@ -6,6 +6,7 @@ import type { Corpus } from './corpus.ts';
 import { mutate } from './mutate.ts';
 import { anyAddress } from './programs.ts';
 import { blockNumber, selector, tag } from './selectors.ts';
+import { traceMethods, traceParams } from './traces/requests.ts';
 
 function checksummed(random: Random, address: string): string {
   // Not a real checksum: servers must not care about the case of hex.
@@ -143,7 +144,9 @@ async function goodParams(random: Random, corpus: Corpus, method: string): Promi
     case 'eth_getCode':
       return [address(), ...block()];
     default:
-      return blockParams(random, corpus, method);
+      return method.startsWith('debug_trace')
+        ? traceParams(random, corpus, method)
+        : blockParams(random, corpus, method);
   }
 }
 
@@ -169,6 +172,7 @@ export const all: Mix = [
   [5, 'eth_getProof'],
   ...blockMethods.map((method) => [3, method] as const),
   [8, 'eth_feeHistory'],
+  ...traceMethods,
   ...['eth_gasPrice', 'eth_maxPriorityFeePerGas', 'eth_blobBaseFee'].map((method) => [1, method] as const),
 ];
 

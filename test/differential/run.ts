@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
+import { firstDifference } from './compare.ts';
 import { type Corpus, readCorpus } from './corpus.ts';
 import { checkDocument, judgeBatch, type Mode, modesOn, undetected, type Verdict } from './judge.ts';
 import { all, makeRequest } from './requests.ts';
@@ -18,6 +19,8 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     count: { type: 'string', default: '20000' },
     replay: { type: 'string' },
+    /** Only methods whose name begins so. */
+    only: { type: 'string', default: '' },
     /** A running server to hold against geth in place of ours. */
     url: { type: 'string' },
     /** With `url`: allow nothing; geth against geth must then be equal. */
@@ -32,6 +35,8 @@ const indexes =
     ? Array.from({ length: Number(values.count) }, (_, at) => at)
     : [Number(values.replay)];
 
+const mix = all.filter(([, method]) => method.startsWith(values.only));
+
 let passed = 0;
 let failed = 0;
 
@@ -41,6 +46,7 @@ function show({ index, request, asked, geth, ours }: Verdict): void {
   if (asked !== request) console.log(`  geth was asked ${JSON.stringify(asked)}`);
   console.log(`  geth ${JSON.stringify(geth)}`);
   console.log(`  ours ${JSON.stringify(ours)}`);
+  console.log(`  first at ${firstDifference(geth, ours)}`);
 }
 
 async function pass(urls: { geth: string; ours: string }, corpus: Corpus, mode: Mode): Promise<void> {
@@ -54,7 +60,7 @@ async function pass(urls: { geth: string; ours: string }, corpus: Corpus, mode: 
   const work = async (): Promise<void> => {
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       const requests = await Promise.all(
-        batch.map(async (index) => ({ index, request: await makeRequest(seed, index, corpus, all) })),
+        batch.map(async (index) => ({ index, request: await makeRequest(seed, index, corpus, mix) })),
       );
       const verdicts = await judgeBatch(urls, requests, mode);
       missed.push(...undetected(verdicts, mode));

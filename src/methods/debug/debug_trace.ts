@@ -1,9 +1,11 @@
-import type { StateView, TraceOptions } from '../../executor/interface.ts';
+import type { StateView, Traced, TraceOptions } from '../../executor/interface.ts';
+import type { ChainReader } from '../../head/chain-reader.ts';
 import { HeadError } from '../../head/errors.ts';
+import type { PreconfirmedBlock } from '../../head/preconfirmed.ts';
 import { andThen } from '../../primitives/awaitable.ts';
 import { type BlockSelector, formatSelector, parseBlockSelector } from '../../primitives/block-selector.ts';
-import type { Awaitable } from '../../primitives/hex.ts';
-import { parseHashArgument, parseObject, toQuantity } from '../../primitives/parse.ts';
+import { type Awaitable, fromHex } from '../../primitives/hex.ts';
+import { parseHashArgument, parseObject, parseQuantity, toQuantity } from '../../primitives/parse.ts';
 import { callFailure } from '../calls/call-failure.ts';
 import { blockOverridesParam, stateOverridesParam, transactionParam } from '../calls/call-params.ts';
 import { parseCallRequest } from '../calls/call-request.ts';
@@ -12,7 +14,7 @@ import { MethodError } from '../errors.ts';
 import { passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson, ResultDoc } from '../method.ts';
 import { BY_HASH, BY_NUMBER, type NamedBlock } from '../named-block.ts';
-import { orNull } from '../param-schemas.ts';
+import { anyUint64, orNull } from '../param-schemas.ts';
 import { requiredBlockParam, transactionHashParam } from '../schemas.ts';
 import { parseTraceConfig, traceConfigParam } from './trace-config.ts';
 
@@ -29,12 +31,16 @@ export const debugTraceCall: Method = {
     requiredBlockParam,
     {
       ...traceConfigParam,
-      description: `${traceConfigParam.description} \`stateOverrides\` and \`blockOverrides\` as in eth_call.`,
+      description:
+        `${traceConfigParam.description} \`stateOverrides\` and \`blockOverrides\` as in eth_call, but that a \`baseFeePerGas\` ` +
+        'sets the price, and that in the block after the one that is named the hash of that one is known. With `txIndex` the call ' +
+        'runs after so many transactions of the block, and not after all of them.',
       schema: {
         ...traceConfigParam.schema,
         properties: {
           stateOverrides: orNull(stateOverridesParam.schema),
           blockOverrides: orNull(blockOverridesParam.schema),
+          txIndex: orNull(anyUint64),
         },
       },
     },
@@ -49,29 +55,41 @@ export const debugTraceCall: Method = {
     const request = parseCallRequest(params[0], stateOverrides, blockOverrides, rules);
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     const options = parseTraceConfig(config, where, context.settings);
-    const asked = { method: 'debug_traceCall', params, selector, at: 1 };
-    return queryCall({ trace: options }, request, asked, context);
+    const { txIndex } = config;
+    if (txIndex === undefined || txIndex === null) {
+      const asked = { method: 'debug_traceCall', params, selector, at: 1 };
+      return queryCall({ trace: options }, request, asked, context);
+    }
+    const after = Number(parseQuantity(txIndex, 64, `${where}: txIndex`));
+    return andThen(blockAt(selector, context), (found) => {
+      if (found.ref.number === 0) throw failed('no transaction in genesis');
+      if (after > MAX_INDEX) throw failed(`transaction index ${after} out of range`);
+      const asked = { method: 'debug_traceCall', params: params.with(1, { blockHash: found.ref.hash }) };
+      return traceBlock(found, { call: { after, request }, asked }, options, context);
+    });
   },
 };
 
 export const debugTraceTransaction: Method = {
   name: 'debug_traceTransaction',
-  summary: `A trace of a confirmed transaction, ${ABOUT}`,
+  summary: `A trace of a transaction, pre-confirmed or confirmed, ${ABOUT}`,
   dedicatedOnly: true,
-  rules: ['B12', 'B17'],
+  rules: ['B6', 'B12', 'B17'],
   params: [transactionHashParam, traceConfigParam],
   result: trace,
   handle(params, context) {
     const hash = parseHashArgument(params[0], 'invalid argument 0');
     const options = parseTraceConfig(params[1], 'invalid argument 1', context.settings);
-    const place = context.snapshot.fromTransaction(hash, {
-      // What is pre-confirmed is not traced yet.
-      preconfirmed: () => undefined,
-      confirmed: (ref, index, reader) => andThen(reader.blockBytes(ref), (block) => ({ ref, block, index })),
+    const { preconfirmed, confirmed } = formsIn(context);
+    const place = context.snapshot.fromTransaction<Found & { readonly transaction: number }>(hash, {
+      preconfirmed: (block, transaction, reader) => ({ ...preconfirmed(block, reader), transaction }),
+      confirmed: (ref, transaction, reader) =>
+        andThen(confirmed(ref, reader), (block) => ({ ...block, transaction })),
     });
     return andThen(place, (found) => {
       if (found === undefined) throw failed('transaction not found');
-      return traceBlock(found, options, { method: 'debug_traceTransaction', params }, context);
+      const asked = { method: 'debug_traceTransaction', params };
+      return traceBlock(found, { transaction: found.transaction, asked }, options, context);
     });
   },
 };
@@ -82,9 +100,9 @@ export const debugTraceBlockByHash = traceBlockOf('debug_traceBlockByHash', BY_H
 function traceBlockOf(name: string, named: NamedBlock): Method {
   return {
     name,
-    summary: `Traces of all transactions of a confirmed block, ${ABOUT}`,
+    summary: `Traces of all transactions of a block, ${ABOUT}`,
     dedicatedOnly: true,
-    rules: ['B5', 'B12', 'B17'],
+    rules: ['B5', 'B6', 'B12', 'B17'],
     params: [named.param, traceConfigParam],
     result: {
       name: 'traces',
@@ -94,42 +112,70 @@ function traceBlockOf(name: string, named: NamedBlock): Method {
     handle(params, context) {
       const selector = named.read(params[0]);
       const options = parseTraceConfig(params[1], 'invalid argument 1', context.settings);
-      const block = context.snapshot.fromBlock(selector, {
-        preconfirmed: () => {
-          throw failed('tracing on top of pending is not supported');
-        },
-        confirmed: (ref, reader) => andThen(reader.blockBytes(ref), (bytes) => ({ ref, block: bytes })),
-      });
-      return andThen(block, (found) => {
-        if (found === undefined) throw notFound(selector, context);
+      return andThen(blockAt(selector, context), (found) => {
+        if (found.ref.number === 0) throw failed('genesis is not traceable');
         const asked = { method: 'debug_traceBlockByHash', params: [found.ref.hash, ...params.slice(1)] };
-        return traceBlock(found, options, asked, context);
+        return traceBlock(found, { asked }, options, context);
       });
     },
   };
 }
 
-interface Traced {
+/** No block has more transactions. */
+const MAX_INDEX = 2 ** 32 - 1;
+
+/** A block that can be executed again. */
+interface Found {
   readonly ref: StateView['ref'];
   readonly block: Uint8Array;
-  readonly index?: number;
+  /** Of a pre-confirmed block: the newest state, and how many blocks the block's parent is before it. */
+  readonly from?: { readonly view: StateView; readonly ahead: number };
+}
+
+function formsIn({ snapshot }: MethodContext): {
+  preconfirmed(block: PreconfirmedBlock, reader: ChainReader): Found;
+  confirmed(ref: StateView['ref'], reader: ChainReader): Awaitable<Found>;
+} {
+  return {
+    preconfirmed: (block, { json }) => {
+      const { pending } = snapshot;
+      if (pending === undefined) throw new HeadError({ code: 'REORGANISED' });
+      return {
+        ref: { number: block.number, hash: block.hash },
+        block: fromHex(json.rawPreconfirmed(block)),
+        from: { view: pending.view, ahead: pending.newest.number - block.number + 1 },
+      };
+    },
+    confirmed: (ref, reader) => andThen(reader.blockBytes(ref), (block) => ({ ref, block })),
+  };
+}
+
+function blockAt(selector: BlockSelector, context: MethodContext): Awaitable<Found> {
+  return andThen(context.snapshot.fromBlock<Found>(selector, formsIn(context)), (found) => {
+    if (found === undefined) throw notFound(selector, context);
+    return found;
+  });
 }
 
 /** Executes a block on the state of its parent; where its rules are not known, or it enters a native contract, an upstream is asked. */
 function traceBlock(
-  { ref, block, index }: Traced,
+  { ref, block, from }: Found,
+  { asked, ...traced }: Traced & { readonly asked: UpstreamRequest },
   options: TraceOptions,
-  asked: UpstreamRequest,
   context: MethodContext,
 ): Awaitable<RawJson> {
   const { snapshot, settings } = context;
-  if (ref.number === 0) throw failed('genesis is not traceable');
-  if (snapshot.isUnknown(ref)) return passUnknown(asked, ref.number, context);
-  return andThen(snapshot.viewAt(parseBlockSelector(toQuantity(ref.number - 1), 'parent')), (parent) =>
-    andThen(parent.trace(block, index, options, context), (result) => {
+  if (snapshot.isUnknown(ref)) {
+    if (from !== undefined) throw new MethodError({ code: 'UNKNOWN_RULES', block: ref.number });
+    return passUnknown(asked, ref.number, context);
+  }
+  const parent = from?.view ?? snapshot.viewAt(parseBlockSelector(toQuantity(ref.number - 1), 'parent'));
+  const ahead = from === undefined ? {} : { ahead: from.ahead };
+  return andThen(parent, (view) =>
+    andThen(view.trace(block, { ...traced, ...ahead }, options, context), (result) => {
       if (result.kind === 'answer') return result.json;
       if (result.kind !== 'native') throw callFailure(result, settings);
-      return passNative(asked, result.address, parent, context);
+      return passNative(asked, result.address, view, context);
     }),
   );
 }

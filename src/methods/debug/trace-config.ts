@@ -1,6 +1,7 @@
 import type { TraceOptions } from '../../executor/interface.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import { parseBoolean, parseObject } from '../../primitives/parse.ts';
+import { MethodError } from '../errors.ts';
 import type { JsonSchema, MethodSettings, ParamDoc } from '../method.ts';
 import { optionalFields, orNull } from '../param-schemas.ts';
 
@@ -8,13 +9,13 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const LOGGER = ['enableMemory', 'disableStack', 'disableStorage', 'enableReturnData'];
 const CALL = ['onlyTopCall', 'withLog'];
-const PRESTATE = ['diffMode', 'disableCode', 'disableStorage'];
+const PRESTATE = ['diffMode', 'disableCode', 'disableStorage', 'includeEmpty'];
 
 export const traceConfigParam: ParamDoc = {
   name: 'config',
   required: false,
   description:
-    '`tracer`: `callTracer` (`withLog`, `onlyTopCall`), `prestateTracer` (`diffMode`, `disableCode`, `disableStorage`), ' +
+    '`tracer`: `callTracer` (`withLog`, `onlyTopCall`), `prestateTracer` (`diffMode`, `disableCode`, `disableStorage`, `includeEmpty`), ' +
     '`4byteTracer` or `noopTracer`, with its `tracerConfig`; without one each opcode is logged (`enableMemory`, `disableStack`, ' +
     '`disableStorage`, `enableReturnData`, `limit`). `timeout` and `reexec` have no effect.',
   schema: { type: 'object', anyOf: tracerSchemas() },
@@ -27,8 +28,7 @@ export function parseTraceConfig(value: unknown, where: string, { logs }: Method
 }
 
 function tracerOf(fields: Fields, where: string): TraceOptions['tracer'] {
-  const { tracer, tracerConfig, limit, txIndex } = fields;
-  if (isPresent(txIndex)) throw new InvalidParamsError(`${where}: txIndex is not supported`);
+  const { tracer, tracerConfig, limit } = fields;
   const config: Fields = isPresent(tracerConfig) ? parseObject(tracerConfig, `${where}: tracerConfig`) : {};
   switch (tracer) {
     case undefined:
@@ -42,8 +42,12 @@ function tracerOf(fields: Fields, where: string): TraceOptions['tracer'] {
     }
     case 'callTracer':
       return { callTracer: flags(config, CALL, where) };
-    case 'prestateTracer':
-      return { prestateTracer: flags(config, PRESTATE, where) };
+    case 'prestateTracer': {
+      const options = flags(config, PRESTATE, where);
+      if (options['diffMode'] === true && options['includeEmpty'] === true)
+        throw new MethodError({ code: 'CALL_FAILED', reason: 'cannot use diffMode with includeEmpty' });
+      return { prestateTracer: options };
+    }
     case '4byteTracer':
     case 'noopTracer':
       return tracer;
@@ -68,7 +72,6 @@ function tracerSchemas(): readonly JsonSchema[] {
   const traced = (tracer: JsonSchema, names: readonly string[]): Readonly<Record<string, JsonSchema>> => ({
     tracer,
     tracerConfig: orNull({ type: 'object', properties: switches(names) }),
-    txIndex: { type: 'null' },
   });
   const limit = orNull({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
   return [

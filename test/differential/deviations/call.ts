@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Answer, Call } from '../../support/servers/rpc-client.ts';
 import { type Chain, callContext } from '../context.ts';
-import { asFields, type Fields, holds, paramsOf, runsCall, withParam } from '../request-shape.ts';
+import {
+  asFields,
+  type Fields,
+  holds,
+  overridesOf,
+  paramsOf,
+  runsCall,
+  withParam,
+} from '../request-shape.ts';
 import { type Deviation, errorOf, refuses, wordsOf } from './deviation.ts';
 
 const contradictions: readonly string[] = ['fee styles', 'chain id', 'override'];
@@ -23,7 +31,7 @@ const blockOverrideNames = new Set(
 );
 
 function hasUnknownOverride(request: Call): boolean {
-  const [, , accounts, block] = paramsOf(request);
+  const { accounts, block } = overridesOf(request);
   const strange = (fields: Fields | undefined, names: ReadonlySet<string>): boolean =>
     Object.keys(fields ?? {}).some((name) => !names.has(name));
   return (
@@ -134,7 +142,8 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
       refuses(ours) &&
       (contradictions.includes(errorOf(geth)?.kind ?? '') ||
         // We look at all of the request before we look for its block.
-        (errorOf(geth)?.kind === 'block not found' && contradictions.includes(wordsOf(ours)))),
+        (['block not found', 'transaction index'].includes(errorOf(geth)?.kind ?? '') &&
+          contradictions.includes(wordsOf(ours)))),
   },
   {
     id: 'data-and-input',
@@ -161,7 +170,8 @@ export const callDeviations = (chain: Chain): readonly Deviation[] => [
     id: 'balance-overflow',
     allows: ({ request, ours }) =>
       (errorOf(ours)?.kind === 'funds' ||
-        listedError(ours) === 'insufficient funds for gas * price + value') &&
+        listedError(ours) === 'insufficient funds for gas * price + value' ||
+        (request.method === 'debug_traceCall' && 'result' in ours && asFields(ours.result) !== undefined)) &&
       holds(request, (key, value) => key === 'balance' && value === maxWord),
   },
   {

@@ -6,6 +6,7 @@ import { type Deviation, errorOf, isEmptyList } from './deviation.ts';
 import { feeDeviations } from './fees.ts';
 import { logDeviations } from './log.ts';
 import { selectorDeviations } from './selector.ts';
+import { traceDeviations, unmergedPrestate } from './trace.ts';
 
 /** geth 1.16.7 has no time with transactions; newer ones do, as the official vectors have it. */
 const blockTimestamp: Deviation = {
@@ -47,5 +48,7 @@ export function deviationsOn(chain: Chain): readonly Deviation[] {
     ...logDeviations(chain),
     ...callDeviations(chain),
     ...feeDeviations,
+    ...traceDeviations,
+    unmergedPrestate(chain),
   ];
 }

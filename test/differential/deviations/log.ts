@@ -39,7 +39,9 @@ export const logDeviations = (chain: Chain): readonly Deviation[] => [
     id: 'response-limit',
     allows: ({ geth, ours }) =>
       'result' in geth &&
-      /max results|max response size|response too large/.test(errorOf(ours)?.message ?? '') &&
+      /max results|max response size|response too large|trace is too large/.test(
+        errorOf(ours)?.message ?? '',
+      ) &&
       JSON.stringify(geth.result).length > responseLimit,
   },
   {

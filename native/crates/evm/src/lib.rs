@@ -48,7 +48,7 @@ pub use model::proof::check_proof;
 pub use model::trie::kept::KeptTries;
 pub use model::trie::proof::{AccountProof, SlotProof};
 pub use model::trie::state::StateTrie;
-pub use queries::{Query, TraceOptions, query, trace_block};
+pub use queries::{Query, TraceOptions, Traced, query, trace_block};
 pub use rules::spec::{ChainSpec, Stack};
 pub use simulate::{Simulation, SimulationRequest, simulate};
 pub use state::hot::HotLimits;

@@ -6,7 +6,7 @@ use crate::base::limits::Limits;
 use crate::base::parallel::Supply;
 use crate::evm::block::{Failure, SharedMissing, execute_next, open_state};
 use crate::evm::database::Guess;
-use crate::evm::factory::{OpBlockEvm, OpRules, op_block_evm, relax};
+use crate::evm::factory::{OpBlockEvm, OpRules, op_block_evm, op_context, relax};
 use crate::model::claim::GasClaim;
 use crate::model::diff::Diff;
 use crate::model::key::Missing;
@@ -22,7 +22,6 @@ use alloy_consensus::transaction::Recovered;
 use alloy_eips::eip2718::{Decodable2718, Encodable2718, WithEncoded};
 use alloy_evm::Evm;
 use alloy_evm::block::BlockExecutor;
-use alloy_op_evm::OpBlockExecutionCtx;
 use alloy_op_evm::block::{OpAlloyReceiptBuilder, OpBlockExecutor};
 use alloy_primitives::Bytes;
 use op_alloy_consensus::OpTxEnvelope;
@@ -160,13 +159,9 @@ impl Executor {
         if guess == Guess::One {
             relax(&mut env);
         }
-        let context = OpBlockExecutionCtx {
-            parent_hash: header.parent_hash,
-            parent_beacon_block_root: header.parent_beacon_block_root,
-            extra_data: header.extra_data.clone(),
-        };
         let evm = op_block_evm(state, env, rules);
-        let mut executor = OpBlockExecutor::new(evm, context, Arc::clone(spec), OpAlloyReceiptBuilder::default());
+        let mut executor =
+            OpBlockExecutor::new(evm, op_context(header), Arc::clone(spec), OpAlloyReceiptBuilder::default());
         executor.gas_used = before.gas_used;
         executor.da_footprint_used = before.da_footprint;
         Self(executor)

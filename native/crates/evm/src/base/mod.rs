@@ -1,4 +1,4 @@
-//! What everything stands on: errors, bytes, locks, limits, threads, memory.
+//! What everything stands on: errors, bytes, locks, limits, threads, memory, words of reverts.
 
 pub(crate) mod allocation;
 pub(crate) mod bytes;
@@ -7,3 +7,4 @@ pub(crate) mod limits;
 pub(crate) mod locks;
 pub(crate) mod parallel;
 pub(crate) mod pool;
+pub(crate) mod revert;

@@ -3,7 +3,7 @@
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::evm::database::{Guess, ViewDb};
-use crate::evm::factory::{BlockState, OpRules, eth_block_evm, op_block_evm, relax};
+use crate::evm::factory::{BlockState, OpRules, eth_block_evm, eth_context, op_block_evm, op_context, relax};
 use crate::evm::meter::Meter;
 use crate::evm::taken::{Taking, TakingExecutor};
 pub(crate) use crate::evm::transaction::{Failure, execute_next};
@@ -20,17 +20,16 @@ use crate::state::view::View;
 use alloy_consensus::{Block, Header, TxEnvelope};
 use alloy_evm::Evm;
 use alloy_evm::block::{BlockExecutionResult, BlockExecutor};
+use alloy_evm::eth::EthBlockExecutor;
 use alloy_evm::eth::receipt_builder::AlloyReceiptBuilder;
-use alloy_evm::eth::{EthBlockExecutionCtx, EthBlockExecutor};
+use alloy_op_evm::OpBlockExecutor;
 use alloy_op_evm::block::OpAlloyReceiptBuilder;
-use alloy_op_evm::{OpBlockExecutionCtx, OpBlockExecutor};
 use alloy_primitives::Bytes;
 use op_alloy_consensus::{L2_TO_L1_MESSAGE_PASSER_ADDRESS, OpTxEnvelope};
 use revm::context_interface::Cfg;
 use revm::database::State;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::state::EvmState;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -106,15 +105,7 @@ pub(crate) fn execute(
                 if is_relaxed {
                     relax(&mut env);
                 }
-                let context = EthBlockExecutionCtx {
-                    parent_hash: header.parent_hash,
-                    parent_beacon_block_root: header.parent_beacon_block_root,
-                    ommers: &body.ommers,
-                    withdrawals: body.withdrawals.as_ref().map(|list| Cow::Borrowed(list.as_slice())),
-                    extra_data: header.extra_data.clone(),
-                    tx_count_hint: Some(body.transactions.len()),
-                    slot_number: None,
-                };
+                let context = eth_context(&header, &body);
                 EthBlockExecutor::new(eth_block_evm(state, env), context, spec, AlloyReceiptBuilder::default())
             };
             run_block(spec, view, rlp, block, open, Run { check, claim, limits, taking })
@@ -125,11 +116,7 @@ pub(crate) fn execute(
             let env = spec.op_env(&block.header);
             let rules = OpRules::of(spec, &env, block.header.timestamp);
             let claim = check.claim(spec, &block.header, env.cfg_env.tx_gas_limit_cap());
-            let context = OpBlockExecutionCtx {
-                parent_hash: block.header.parent_hash,
-                parent_beacon_block_root: block.header.parent_beacon_block_root,
-                extra_data: block.header.extra_data.clone(),
-            };
+            let context = op_context(&block.header);
             let open = |state: BlockState, is_relaxed: bool| {
                 let mut env = env.clone();
                 if is_relaxed {

@@ -1,8 +1,8 @@
 //! Calls: a message run on a view and thrown away.
 
 use crate::base::limits::CancelFlag;
-use crate::evm::database::{AccountOverride, Guess, Overrides, ViewDb};
-use crate::evm::message::{AccountFields, CallRequest, CallResult, Message, message};
+use crate::evm::database::{Guess, Overrides, ViewDb};
+use crate::evm::message::{AccountFields, CallRequest, CallResult, Message, Setting, message};
 use crate::evm::meter::{Meter, Stop};
 use crate::evm::vm::{self, Ran};
 use crate::model::code::bytecode;
@@ -10,6 +10,7 @@ use crate::state::view::{Epoch, View};
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, KECCAK256_EMPTY, U256, keccak256};
 use revm::context_interface::result::ResultGas;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,6 +50,7 @@ pub fn call(view: &Arc<View>, request: &CallRequest, lane: &Lane) -> CallResult 
 pub(crate) struct Runs<'a> {
     view: &'a Arc<View>,
     epoch: Epoch,
+    setting: Setting<'a>,
     upfront: u64,
     /// Absent while a run has it.
     db: Option<ViewDb>,
@@ -63,6 +65,18 @@ pub(crate) struct Done {
 
 impl<'a> Runs<'a> {
     pub(crate) fn begin(view: &'a Arc<View>, request: &CallRequest, lane: &Lane) -> Result<Self, CallResult> {
+        let setting = Setting { block: Cow::Borrowed(view.header()), prices_pretended: false };
+        Self::begin_in(view, setting, Overrides::default(), request, lane)
+    }
+
+    /// The same in a block, after changes that were made to the state since that of the view.
+    pub(crate) fn begin_in(
+        view: &'a Arc<View>,
+        setting: Setting<'a>,
+        changes: Overrides,
+        request: &CallRequest,
+        lane: &Lane,
+    ) -> Result<Self, CallResult> {
         let Some(epoch) = view.enter() else {
             return Err(CallResult::Outdated);
         };
@@ -75,10 +89,11 @@ impl<'a> Runs<'a> {
             return Err(CallResult::Budget);
         }
         let mut db = ViewDb::new(Arc::clone(view), meter);
-        db.hashes_below = view.number();
+        db.hashes_below = setting.block.number;
         db.max_missing = MAX_MISSING;
-        db.overrides = accounts.map(overrides);
-        Ok(Self { view, epoch, upfront: upfront_steps(request), db: Some(db) })
+        let overrides = accounts.into_iter().flatten().fold(changes, pretend);
+        db.overrides = Some(overrides).filter(|overrides| !overrides.accounts.is_empty());
+        Ok(Self { view, epoch, setting, upfront: upfront_steps(request), db: Some(db) })
     }
 
     /// The state as the message finds it.
@@ -98,7 +113,7 @@ impl<'a> Runs<'a> {
         request: &CallRequest,
         mut run: impl FnMut(Message, ViewDb) -> Ran,
     ) -> Result<Done, CallResult> {
-        let first = message(self.view, request)?;
+        let first = message(self.view.spec(), &self.setting, request)?;
         // A pretended time must not be answered by the rules before it.
         if let Err(why) = self.view.spec().expect_known(&first.header) {
             return Err(CallResult::Invalid(why.to_string()));
@@ -114,7 +129,7 @@ impl<'a> Runs<'a> {
         if ran.db.wants_another_run()
             && let Some(mut meter) = ran.db.meter.again()
             && meter.charge(upfront)
-            && let Ok(second) = message(self.view, request)
+            && let Ok(second) = message(self.view.spec(), &self.setting, request)
         {
             ran.db.guess = Guess::One;
             ran.db.meter = meter;
@@ -170,30 +185,24 @@ fn brings_long_code(request: &CallRequest, accounts: Option<&HashMap<Address, Ac
     creation.into_iter().chain(pretended).any(|code| code.len() > MAX_INLINE_CODE)
 }
 
-fn overrides(accounts: &HashMap<Address, AccountFields>) -> Overrides {
-    let mut overrides = Overrides::default();
-    for (address, fields) in accounts {
-        let code_hash = fields.code.as_ref().map(|code| {
-            if code.is_empty() {
-                return KECCAK256_EMPTY;
-            }
-            let hash = keccak256(code);
+/// Adds what a caller pretends of an account.
+fn pretend(mut overrides: Overrides, (address, fields): (&Address, &AccountFields)) -> Overrides {
+    let over = overrides.accounts.entry(*address).or_default();
+    over.is_pretended = true;
+    over.balance = fields.balance.or(over.balance);
+    over.nonce = fields.nonce.map(|nonce| nonce.to()).or(over.nonce);
+    if let Some(code) = &fields.code {
+        let hash = if code.is_empty() { KECCAK256_EMPTY } else { keccak256(code) };
+        over.code_hash = Some(hash);
+        if !code.is_empty() {
             overrides.codes.insert(hash, bytecode(code.clone()));
-            hash
-        });
-        let slots = fields.state.as_ref().or(fields.state_diff.as_ref());
-        let over = AccountOverride {
-            balance: fields.balance,
-            nonce: fields.nonce.map(|nonce| nonce.to()),
-            code_hash,
-            replaces_storage: fields.state.is_some(),
-            slots: slots
-                .into_iter()
-                .flatten()
-                .map(|(slot, value)| (*slot, U256::from_be_bytes(value.0)))
-                .collect(),
-        };
-        overrides.accounts.insert(*address, over);
+        }
     }
+    if fields.state.is_some() {
+        over.replaces_storage = true;
+        over.slots.clear();
+    }
+    let slots = fields.state.as_ref().or(fields.state_diff.as_ref());
+    over.slots.extend(slots.into_iter().flatten().map(|(slot, value)| (*slot, U256::from_be_bytes(value.0))));
     overrides
 }

@@ -43,6 +43,8 @@ pub(crate) struct AccountOverride {
     pub(crate) balance: Option<U256>,
     pub(crate) nonce: Option<u64>,
     pub(crate) code_hash: Option<B256>,
+    /// Whether the caller pretends it; else it is what transactions before the call have done.
+    pub(crate) is_pretended: bool,
     /// Whether slots not listed are zero.
     pub(crate) replaces_storage: bool,
     pub(crate) slots: HashMap<B256, U256>,

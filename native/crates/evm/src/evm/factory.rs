@@ -7,11 +7,11 @@ use crate::evm::opcodes;
 use crate::evm::pairing::karst;
 use crate::evm::precompiles::MeteredPrecompiles;
 use crate::rules::spec::{ChainSpec, Stack};
-use alloy_consensus::Header;
-use alloy_evm::eth::{EthEvmBuilder, EthEvmContext};
+use alloy_consensus::{BlockBody, Header, TxEnvelope};
+use alloy_evm::eth::{EthBlockExecutionCtx, EthEvmBuilder, EthEvmContext};
 use alloy_evm::precompiles::PrecompilesMap;
 use alloy_evm::{Database, EthEvm, EvmEnv, EvmFactory};
-use alloy_op_evm::{OpEvm, OpEvmContext, OpEvmFactory, OpTx};
+use alloy_op_evm::{OpBlockExecutionCtx, OpEvm, OpEvmContext, OpEvmFactory, OpTx};
 use alloy_primitives::Address;
 use alloy_primitives::map::AddressSet;
 use op_revm::OpSpecId;
@@ -25,6 +25,7 @@ use revm::inspector::NoOpInspector;
 use revm::interpreter::interpreter::EthInterpreter;
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// The most that all frames of a transaction may have as memory together. A transaction would need 500 million gas to
@@ -153,6 +154,28 @@ pub(crate) fn op_block_evm_with<I: Inspector<OpEvmContext<BlockState>>>(
     let ctx = &mut evm.0.ctx;
     ctx.journaled_state.database.database.memory = Some(Rc::clone(&ctx.local.shared_memory_buffer));
     OpEvm::new(evm, false)
+}
+
+/// What the executor of a block is told of it.
+pub(crate) fn eth_context<'a>(header: &Header, body: &'a BlockBody<TxEnvelope>) -> EthBlockExecutionCtx<'a> {
+    EthBlockExecutionCtx {
+        parent_hash: header.parent_hash,
+        parent_beacon_block_root: header.parent_beacon_block_root,
+        ommers: &body.ommers,
+        withdrawals: body.withdrawals.as_ref().map(|list| Cow::Borrowed(list.as_slice())),
+        extra_data: header.extra_data.clone(),
+        tx_count_hint: Some(body.transactions.len()),
+        slot_number: None,
+    }
+}
+
+/// The same of a block of the OP stack.
+pub(crate) fn op_context(header: &Header) -> OpBlockExecutionCtx {
+    OpBlockExecutionCtx {
+        parent_hash: header.parent_hash,
+        parent_beacon_block_root: header.parent_beacon_block_root,
+        extra_data: header.extra_data.clone(),
+    }
 }
 
 /// Turns off the checks that made-up state would fail, or transactions of rules that are not known.

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, malformed};
 use crate::model::key::Missing;
+use crate::rules::spec::ChainSpec;
 use crate::state::view::View;
 use alloy_consensus::Header;
 use alloy_eips::eip2930::AccessList;
@@ -14,6 +15,7 @@ use revm::context::TxEnv;
 use revm::context_interface::either::Either;
 use revm::primitives::hardfork::SpecId;
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What geth says of a sender who cannot pay.
@@ -32,8 +34,8 @@ pub struct CallRequest {
 
 impl CallRequest {
     /// The header that it runs in, which it may pretend in part.
-    pub(crate) fn header_on(&self, view: &View) -> Header {
-        let mut header = view.header().clone();
+    pub(crate) fn header_on(&self, block: &Header) -> Header {
+        let mut header = block.clone();
         if let Some(fields) = self.options.as_ref().and_then(|options| options.block_overrides.as_ref()) {
             pretend(&mut header, fields);
         }
@@ -159,8 +161,20 @@ pub(crate) struct Message {
     pub(crate) fee_cap: U256,
 }
 
-/// Makes the message of a call on a view, or says why it cannot start.
-pub(crate) fn message(view: &View, request: &CallRequest) -> Result<Message, CallResult> {
+/// What a message runs in, before what it pretends.
+#[derive(Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) block: Cow<'a, Header>,
+    /// Whether a pretended base fee sets the price, as it does in traces. Else it is only compared with.
+    pub(crate) prices_pretended: bool,
+}
+
+/// Makes the message of a call, or says why it cannot start.
+pub(crate) fn message(
+    spec: &ChainSpec,
+    setting: &Setting<'_>,
+    request: &CallRequest,
+) -> Result<Message, CallResult> {
     static NONE: CallOptions = CallOptions {
         gas_price: None,
         max_fee_per_gas: None,
@@ -174,17 +188,16 @@ pub(crate) fn message(view: &View, request: &CallRequest) -> Result<Message, Cal
         block_overrides: None,
     };
     let options = request.options.as_deref().unwrap_or(&NONE);
-    let header = request.header_on(view);
+    let header = request.header_on(&setting.block);
     let mut blob_base_fee = None;
-    let mut merged = view.header().difficulty.is_zero();
+    let mut merged = setting.block.difficulty.is_zero();
     if let Some(fields) = &options.block_overrides {
         merged |= fields.prev_randao.is_some();
         blob_base_fee = fields.blob_base_fee.map(|fee| fee.saturating_to());
     }
-    // The block's own base fee sets the price; a pretended one is only compared with.
-    let base_fee = view.header().base_fee_per_gas;
+    let base_fee = if setting.prices_pretended { &header } else { &*setting.block }.base_fee_per_gas;
     let (fee_cap, tip) = options.fees(base_fee);
-    check_fees(view, request, &header, fee_cap, tip)?;
+    check_fees(spec, request, &header, fee_cap, tip)?;
     check_lists(request, options)?;
     let free = fee_cap.is_zero() && tip.is_zero();
     let price = match (options.gas_price, base_fee) {
@@ -219,14 +232,14 @@ pub(crate) fn message(view: &View, request: &CallRequest) -> Result<Message, Cal
 
 /// Fees are compared before they are narrowed, in geth's order and words.
 fn check_fees(
-    view: &View,
+    spec: &ChainSpec,
     request: &CallRequest,
     header: &Header,
     fee_cap: U256,
     tip: U256,
 ) -> Result<(), CallResult> {
     let free = fee_cap.is_zero() && tip.is_zero();
-    if free || !view.spec().is_london_active_at_block(header.number) {
+    if free || !spec.is_london_active_at_block(header.number) {
         return Ok(());
     }
     let from = request.from.to_checksum(None);

@@ -254,7 +254,8 @@ fn overridden_precompiles(db: &ViewDb) -> Vec<Address> {
     let low = |address: &&Address| {
         address[..18].iter().all(|byte| *byte == 0) && u16::from_be_bytes([address[18], address[19]]) <= HIGHEST
     };
-    db.overrides.iter().flat_map(|overrides| overrides.accounts.keys()).filter(low).copied().collect()
+    let accounts = db.overrides.iter().flat_map(|overrides| &overrides.accounts);
+    accounts.filter(|(_, over)| over.is_pretended).map(|(address, _)| address).filter(low).copied().collect()
 }
 
 /// What decides whether a sender can start a call, and what a refusal mentions.

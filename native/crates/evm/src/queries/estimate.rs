@@ -108,7 +108,7 @@ impl Search<'_, '_> {
     /// The most that a transaction may have by the fork of the block, which may be pretended (EIP-7825). As in geth, forks by
     /// time count from London on only.
     fn transaction_cap(&self) -> u64 {
-        let (spec, header) = (self.view.spec(), self.request.header_on(self.view));
+        let (spec, header) = (self.view.spec(), self.request.header_on(self.view.header()));
         match spec.stack {
             Stack::Ethereum if !spec.is_london_active_at_block(header.number) => u64::MAX,
             Stack::Ethereum => spec.eth_env(&header).cfg_env.tx_gas_limit_cap(),

@@ -4,7 +4,7 @@ mod access_list;
 mod estimate;
 mod trace;
 
-pub use trace::{TraceOptions, trace_block};
+pub use trace::{TraceOptions, Traced, trace_block};
 
 use crate::base::error::{Error, malformed};
 use crate::evm::call::{Lane, call};

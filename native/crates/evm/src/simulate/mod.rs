@@ -8,7 +8,6 @@ mod overrides;
 mod refusal;
 mod render;
 mod request;
-mod revert;
 mod run;
 mod transfers;
 

@@ -1,7 +1,7 @@
 //! A simulated block as JSON.
 
 use super::message::Transaction;
-use super::revert::reason;
+use crate::base::revert::reason;
 use crate::json::listed_block;
 use alloy_consensus::{Header, Transaction as _, TxEnvelope};
 use alloy_eips::eip4895::Withdrawals;

@@ -75,6 +75,8 @@ pub(crate) struct Overlay {
     parts: Vec<Arc<Part>>,
     /// Of the pre-confirmed blocks below the newest, few.
     hashes: Vec<(u64, B256)>,
+    /// How many parts there are below each block.
+    starts: Vec<usize>,
 }
 
 impl Overlay {
@@ -82,11 +84,20 @@ impl Overlay {
     pub(crate) fn of<'a>(blocks: impl Iterator<Item = (&'a Parts, u64, B256)>) -> Self {
         let mut overlay = Self::default();
         for (Parts(parts), number, hash) in blocks {
+            overlay.starts.push(overlay.parts.len());
             overlay.parts.extend_from_slice(parts);
             overlay.hashes.push((number, hash));
         }
         overlay.hashes.pop();
         overlay
+    }
+
+    /// Without the newest block.
+    fn below(&self) -> Self {
+        let mut below = self.clone();
+        below.parts.truncate(below.starts.pop().unwrap_or(0));
+        below.hashes.pop();
+        below
     }
 
     pub(crate) fn account(&self, address: &Address) -> Option<Option<Account>> {
@@ -137,6 +148,25 @@ pub(crate) struct Snapshot {
     pub(crate) hash: B256,
     /// Its last flashblock.
     pub(crate) index: u64,
+}
+
+impl Snapshot {
+    /// The state below the newest block; nothing where that is the block of hot state. Of the block below, the hash is known and that
+    /// of its parent.
+    pub(crate) fn below(&self) -> Option<Self> {
+        let number = self.header.number.checked_sub(1).filter(|number| *number > self.base_number)?;
+        let parent = number - 1;
+        let parent_hash =
+            if parent == self.base_number { Some(self.base_hash) } else { self.overlay.hash(parent) };
+        Some(Self {
+            base_number: self.base_number,
+            base_hash: self.base_hash,
+            overlay: self.overlay.below(),
+            header: Header { number, parent_hash: parent_hash?, ..Header::default() },
+            hash: self.header.parent_hash,
+            index: self.index,
+        })
+    }
 }
 
 #[cfg(test)]

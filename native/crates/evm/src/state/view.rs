@@ -98,6 +98,19 @@ impl View {
         }
     }
 
+    /// The state that its block is executed on. Only that of a pre-confirmed block is known by it.
+    pub(crate) fn before(&self) -> Option<Self> {
+        let Source::Preconfirmed { snapshot, .. } = &self.source else {
+            return None;
+        };
+        if let Some(below) = snapshot.below() {
+            return Some(Self::of_snapshot(Arc::clone(&self.core), Arc::new(below), false));
+        }
+        let (number, hash) = self.base;
+        let header = self.core.hot.block(number).filter(|block| block.hash == hash)?.header.clone();
+        Some(Self { core: Arc::clone(&self.core), number, hash, header, base: self.base, source: Source::Hot })
+    }
+
     /// The last flashblock of this state, if it is a pre-confirmed one.
     pub fn flashblock_index(&self) -> Option<u64> {
         match &self.source {

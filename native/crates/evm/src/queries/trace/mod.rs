@@ -1,16 +1,22 @@
 //! Traces: of a call, and of the transactions of a block, executed again from the state of its parent.
 
 mod block;
+mod calls;
+mod fault;
+mod prestate;
 mod struct_logger;
 mod tracer;
 
-pub use block::trace_block;
+pub use block::{Traced, trace_block};
 pub use tracer::TraceOptions;
 
 use crate::evm::call::{Lane, Runs};
-use crate::evm::message::{CallRequest, CallResult, reason_of};
+use crate::evm::database::Overrides;
+use crate::evm::message::{CallRequest, CallResult, Setting, reason_of};
 use crate::evm::vm;
 use crate::state::view::View;
+use alloy_consensus::Header;
+use std::borrow::Cow;
 use std::sync::Arc;
 use tracer::Tracer;
 
@@ -21,10 +27,29 @@ pub(crate) fn trace_call(
     options: &TraceOptions,
     lane: &Lane,
 ) -> CallResult {
-    let mut runs = match Runs::begin(view, request, lane) {
+    call_in(view, Cow::Borrowed(view.header()), Overrides::default(), request, options, lane)
+}
+
+/// Traces a call in a block, after changes that were made to the state since that of the view.
+fn call_in(
+    view: &Arc<View>,
+    block: Cow<'_, Header>,
+    changes: Overrides,
+    request: &CallRequest,
+    options: &TraceOptions,
+    lane: &Lane,
+) -> CallResult {
+    let number = block.number;
+    let setting = Setting { block, prices_pretended: true };
+    let is_next = request.header_on(&setting.block).number == number + 1;
+    let mut runs = match Runs::begin_in(view, setting, changes, request, lane) {
         Ok(runs) => runs,
         Err(result) => return result,
     };
+    if is_next {
+        // In the block after it, as wallets have it, the hash of the block itself is known.
+        runs.db().hashes_below = number + 1;
+    }
     let mut trace = None;
     let done = runs.run(request, |message, db| {
         let (mut ran, mut tracer, inspected) = vm::inspect(view.spec(), message, db, Tracer::new(options));
@@ -54,8 +79,10 @@ fn refused(result: &CallResult) -> CallResult {
     }
 }
 
+const TOO_LARGE: &str = "the trace is too large: limit it, or trace less";
+
 fn too_large() -> CallResult {
-    CallResult::Invalid("the trace is too large: limit it, or trace less".into())
+    CallResult::Invalid(TOO_LARGE.into())
 }
 
 fn rendered(text: Result<String, String>) -> CallResult {

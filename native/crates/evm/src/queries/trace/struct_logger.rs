@@ -1,11 +1,12 @@
 //! The struct logger: each opcode as geth's `debug_trace*` gives it by default. It writes JSON as it goes, so that what it takes is known.
 
+use super::fault::{Running, ended};
 use crate::evm::meter::Metered;
 use alloy_primitives::map::AddressMap;
 use alloy_primitives::{B256, Bytes, U256, hex};
-use revm::bytecode::opcode::{self, OpCode};
-use revm::interpreter::interpreter_types::{InputsTr, Jumps, LoopControl, MemoryTr, ReturnData};
-use revm::interpreter::{FrameInput, InstructionResult, Interpreter, InterpreterAction};
+use revm::bytecode::opcode;
+use revm::interpreter::interpreter_types::{InputsTr, Jumps, LegacyBytecode, LoopControl, MemoryTr, ReturnData};
+use revm::interpreter::{FrameInput, Interpreter, InterpreterAction};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +19,7 @@ pub(crate) struct LogOptions {
     disable_stack: bool,
     disable_storage: bool,
     enable_return_data: bool,
-    /// Bytes of logs after which no more are written; none when zero.
+    /// Bytes of logs after which no more are written; nothing ends them when zero.
     limit: u64,
 }
 
@@ -27,6 +28,8 @@ pub(crate) struct LogOptions {
 pub(crate) struct StructLogger {
     options: LogOptions,
     logs: String,
+    /// How many there are.
+    count: usize,
     storage: AddressMap<BTreeMap<B256, B256>>,
     /// What each frame is refunded so far, by its depth.
     refunds: Vec<i64>,
@@ -37,11 +40,9 @@ pub(crate) struct StructLogger {
 #[derive(Debug)]
 struct Step {
     pc: usize,
-    opcode: u8,
+    running: Running,
     gas: u64,
     depth: usize,
-    refund: i64,
-    stack_len: usize,
     /// The slot of an SLOAD or SSTORE.
     slot: Option<U256>,
     written: Option<U256>,
@@ -65,13 +66,15 @@ impl StructLogger {
     }
 
     pub(crate) fn step<C: Metered>(&mut self, interpreter: &mut Interpreter, context: &C) {
-        if self.options.limit > 0 && self.logs.len() as u64 > self.options.limit {
-            return;
-        }
         let depth = context.depth();
         self.refunds.resize(depth + 1, 0);
-        self.refunds[depth] = interpreter.gas.refunded();
-        let opcode = interpreter.bytecode.opcode();
+        // Commas do not count. Without code there is no opcode either.
+        let written = self.logs.len().saturating_sub(self.count.saturating_sub(1)) as u64;
+        if (self.options.limit > 0 && written > self.options.limit) || interpreter.bytecode.bytecode_len() == 0 {
+            return;
+        }
+        let running = Running::of(interpreter);
+        let opcode = running.opcode;
         let stack = interpreter.stack.data();
         let touches = matches!(opcode, opcode::SLOAD | opcode::SSTORE) && !self.options.disable_storage;
         let from_top = |place: usize| stack.iter().rev().nth(place).copied();
@@ -79,11 +82,9 @@ impl StructLogger {
         let written = (touches && opcode == opcode::SSTORE).then(|| from_top(1)).flatten();
         self.step = Some(Step {
             pc: interpreter.bytecode.pc(),
-            opcode,
+            running,
             gas: interpreter.gas.remaining(),
             depth,
-            refund: self.refunds.iter().sum(),
-            stack_len: stack.len(),
             slot,
             written,
             fields: self.fields(interpreter),
@@ -114,14 +115,16 @@ impl StructLogger {
             return;
         };
         let spent = step.gas.saturating_sub(interpreter.gas.remaining());
-        let (cost, error) = match interpreter.bytecode.action() {
+        let cost = match interpreter.bytecode.action() {
             // What a creation hands on is not part of its cost.
             Some(InterpreterAction::NewFrame(FrameInput::Create(inputs))) => {
-                (spent.saturating_sub(inputs.gas_limit()), None)
+                spent.saturating_sub(inputs.gas_limit())
             }
-            Some(InterpreterAction::Return(result)) => (spent, fault(result.result, &step)),
-            _ => (spent, None),
+            _ => spent,
         };
+        let error = ended(interpreter).and_then(|result| step.running.refusal(result));
+        // What an opcode gives back is known when its gas is.
+        self.refunds[step.depth] = interpreter.gas.refunded();
         let storage = self.storage_after(interpreter, &step, error.is_some());
         self.write(&step, cost, error, storage);
     }
@@ -130,7 +133,7 @@ impl StructLogger {
     fn storage_after(&mut self, interpreter: &Interpreter, step: &Step, failed: bool) -> Option<String> {
         let slot = step.slot?;
         let read = || interpreter.stack.data().last().copied().filter(|_| !failed);
-        let value = if step.opcode == opcode::SSTORE { step.written? } else { read()? };
+        let value = if step.running.opcode == opcode::SSTORE { step.written? } else { read()? };
         let known = self.storage.entry(interpreter.input.target_address()).or_default();
         known.insert(slot.into(), value.into());
         let entries = known.iter().map(|(slot, value)| format!("\"{slot}\":\"{value}\""));
@@ -142,9 +145,10 @@ impl StructLogger {
         if !logs.is_empty() {
             logs.push(',');
         }
+        self.count += 1;
         let Step { pc, gas, depth, fields, .. } = step;
-        let name = OpCode::new(step.opcode)
-            .map_or_else(|| format!("opcode {:#x} not defined", step.opcode), |opcode| opcode.as_str().to_owned());
+        let name = step.running.name();
+        let refund: i64 = self.refunds.iter().sum();
         let _ = write!(logs, r#"{{"pc":{pc},"op":"{name}","gas":{gas},"gasCost":{cost},"depth":{depth}"#);
         if let Some(error) = error {
             let _ = write!(logs, ",\"error\":\"{error}\"");
@@ -153,29 +157,9 @@ impl StructLogger {
         if let Some(storage) = storage {
             let _ = write!(logs, ",\"storage\":{{{storage}}}");
         }
-        if step.refund > 0 {
-            let _ = write!(logs, ",\"refund\":{}", step.refund);
+        if refund > 0 {
+            let _ = write!(logs, ",\"refund\":{refund}");
         }
         logs.push('}');
-    }
-}
-
-/// What geth finds wrong with an opcode before it runs; what goes wrong later is not said of an opcode.
-fn fault(result: InstructionResult, step: &Step) -> Option<String> {
-    use InstructionResult as R;
-    let len = step.stack_len;
-    match result {
-        R::OutOfGas | R::MemoryOOG | R::MemoryLimitOOG | R::ReentrancySentryOOG => Some("out of gas".into()),
-        R::InvalidOperandOOG => Some("gas uint64 overflow".into()),
-        R::StackUnderflow => {
-            let wanted = OpCode::new(step.opcode).map_or(0, |opcode| opcode.inputs());
-            Some(format!("stack underflow ({len} <=> {wanted})"))
-        }
-        R::StackOverflow if len >= 1023 => Some(format!("stack limit reached {len} (1023)")),
-        R::StackOverflow => {
-            let wanted = OpCode::new(step.opcode).map_or(0, |opcode| opcode.inputs());
-            Some(format!("stack underflow ({len} <=> {wanted})"))
-        }
-        _ => None,
     }
 }

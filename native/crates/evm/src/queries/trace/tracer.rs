@@ -1,21 +1,18 @@
-//! The tracers that geth has built in. All but the struct logger are those of revm-inspectors.
+//! The tracers that geth has built in.
 
+use super::calls::{CallOptions, CallTracer};
+use super::prestate::{PrestateOptions, PrestateTracer};
+use super::struct_logger::{LogOptions, StructLogger};
 use crate::base::error::{Error, malformed};
 use crate::evm::meter::Metered;
-use crate::queries::trace::struct_logger::{LogOptions, StructLogger};
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
-use alloy_rpc_types_trace::geth::{CallConfig, FourByteFrame, PreStateConfig};
-use revm::bytecode::Bytecode;
-use revm::context_interface::ContextTr;
+use alloy_primitives::{Address, Bytes, Log, hex};
 use revm::context_interface::result::{ExecutionResult, HaltReasonTr, ResultAndState};
-use revm::database_interface::DatabaseRef;
+use revm::context_interface::{ContextTr, JournalTr};
 use revm::inspector::JournalExt;
 use revm::interpreter::{CallInputs, CallOutcome, CreateInputs, CreateOutcome, InstructionResult, Interpreter};
-use revm::state::AccountInfo;
 use revm::{Database, Inspector};
-use revm_inspectors::tracing::{FourByteInspector, TracingInspector, TracingInspectorConfig};
-use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Bytes of JSON that a frame of the call tracer takes beside its input and output.
 const FRAME_BYTES: usize = 512;
@@ -39,8 +36,8 @@ impl TraceOptions {
 #[serde(rename_all = "camelCase")]
 enum TracerKind {
     StructLogger(LogOptions),
-    CallTracer(CallConfig),
-    PrestateTracer(PreStateConfig),
+    CallTracer(CallOptions),
+    PrestateTracer(PrestateOptions),
     #[serde(rename = "4byteTracer")]
     FourByteTracer,
     NoopTracer,
@@ -50,7 +47,7 @@ enum TracerKind {
 #[derive(Debug)]
 pub(crate) struct Tracer {
     kind: Kind,
-    /// Of frames, about.
+    /// Of frames and accounts, about.
     bytes: usize,
     max_bytes: usize,
 }
@@ -58,9 +55,10 @@ pub(crate) struct Tracer {
 #[derive(Debug)]
 enum Kind {
     Struct(Box<StructLogger>),
-    Call(Box<TracingInspector>, CallConfig),
-    Prestate(Box<TracingInspector>, PreStateConfig),
-    FourByte(FourByteInspector),
+    Call(Box<CallTracer>),
+    Prestate(Box<PrestateTracer>),
+    /// How often each selector is called, by itself and the length of what follows it.
+    FourByte(BTreeMap<String, u64>),
     Noop,
 }
 
@@ -68,15 +66,9 @@ impl Tracer {
     pub(crate) fn new(options: &TraceOptions) -> Self {
         let kind = match &options.tracer {
             TracerKind::StructLogger(options) => Kind::Struct(Box::new(StructLogger::new(*options))),
-            TracerKind::CallTracer(config) => {
-                let inner = TracingInspector::new(TracingInspectorConfig::from_geth_call_config(config));
-                Kind::Call(Box::new(inner), *config)
-            }
-            TracerKind::PrestateTracer(config) => {
-                let inner = TracingInspector::new(TracingInspectorConfig::from_geth_prestate_config(config));
-                Kind::Prestate(Box::new(inner), *config)
-            }
-            TracerKind::FourByteTracer => Kind::FourByte(FourByteInspector::default()),
+            TracerKind::CallTracer(options) => Kind::Call(Box::new(CallTracer::new(*options))),
+            TracerKind::PrestateTracer(options) => Kind::Prestate(Box::new(PrestateTracer::new(*options))),
+            TracerKind::FourByteTracer => Kind::FourByte(BTreeMap::new()),
             TracerKind::NoopTracer => Kind::Noop,
         };
         Self { kind, bytes: 0, max_bytes: options.max_bytes }
@@ -115,18 +107,9 @@ impl Tracer {
                 };
                 Ok(logger.finish(used, !done.result.is_success(), &output))
             }
-            Kind::Call(inner, config) => {
-                inner.set_transaction_gas_limit(gas_limit);
-                inner.set_transaction_caller(caller);
-                json_of(&inner.geth_builder().geth_call_traces(*config, used))
-            }
-            Kind::Prestate(inner, config) => {
-                inner.set_transaction_gas_limit(gas_limit);
-                let before = Before(RefCell::new(db));
-                let frame = inner.geth_builder().geth_prestate_traces(done, config, before);
-                json_of(&frame.map_err(|why| why.to_string())?)
-            }
-            Kind::FourByte(inner) => json_of(&FourByteFrame::from(&*inner)),
+            Kind::Call(tracer) => tracer.finish(gas_limit, used),
+            Kind::Prestate(tracer) => tracer.finish(caller, &done.state, db, self.max_bytes),
+            Kind::FourByte(counts) => serde_json::to_string(counts).map_err(|why| why.to_string()),
             Kind::Noop => Ok("{}".into()),
         }
     }
@@ -134,32 +117,24 @@ impl Tracer {
     fn add(&mut self, bytes: usize) {
         self.bytes += FRAME_BYTES + 2 * bytes;
     }
+
+    /// What a transaction is known by, before its first frame.
+    fn begin<C: ContextTr>(&mut self, context: &C) {
+        if let Kind::Prestate(tracer) = &mut self.kind
+            && context.journal().depth() == 0
+        {
+            tracer.begin(context);
+        }
+    }
 }
 
-fn json_of<T: Serialize>(value: &T) -> Result<String, String> {
-    serde_json::to_string(value).map_err(|why| why.to_string())
-}
-
-/// State that is read by a shared reference, as builders of traces do.
-struct Before<'a, DB>(RefCell<&'a mut DB>);
-
-impl<DB: Database> DatabaseRef for Before<'_, DB> {
-    type Error = DB::Error;
-
-    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, DB::Error> {
-        self.0.borrow_mut().basic(address)
-    }
-
-    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, DB::Error> {
-        self.0.borrow_mut().code_by_hash(hash)
-    }
-
-    fn storage_ref(&self, address: Address, index: U256) -> Result<U256, DB::Error> {
-        self.0.borrow_mut().storage(address, index)
-    }
-
-    fn block_hash_ref(&self, number: u64) -> Result<B256, DB::Error> {
-        self.0.borrow_mut().block_hash(number)
+/// Calls of precompiles have no selector.
+fn count_selector<C: ContextTr>(counts: &mut BTreeMap<String, u64>, context: &C, inputs: &CallInputs) {
+    let input = inputs.input.as_bytes(context);
+    if let Some((selector, rest)) = input.split_first_chunk::<4>()
+        && !context.journal().precompile_addresses().contains(&inputs.bytecode_address)
+    {
+        *counts.entry(format!("{}-{}", hex::encode_prefixed(selector), rest.len())).or_default() += 1;
     }
 }
 
@@ -173,59 +148,61 @@ where
             interpreter.halt(InstructionResult::FatalExternalError);
             return;
         }
-        if let Kind::Struct(logger) = &mut self.kind {
-            logger.step(interpreter, context);
+        match &mut self.kind {
+            Kind::Struct(logger) => logger.step(interpreter, context),
+            Kind::Call(tracer) => tracer.step(interpreter, context),
+            Kind::Prestate(tracer) => tracer.step(interpreter, context),
+            Kind::FourByte(_) | Kind::Noop => {}
         }
     }
 
     fn step_end(&mut self, interpreter: &mut Interpreter, _: &mut C) {
-        if let Kind::Struct(logger) = &mut self.kind {
-            logger.step_end(interpreter);
+        match &mut self.kind {
+            Kind::Struct(logger) => logger.step_end(interpreter),
+            Kind::Call(tracer) => tracer.step_end(interpreter),
+            Kind::Prestate(tracer) => self.bytes += tracer.step_end(interpreter),
+            Kind::FourByte(_) | Kind::Noop => {}
         }
     }
 
-    fn log(&mut self, context: &mut C, log: Log) {
+    fn log(&mut self, _: &mut C, log: Log) {
         self.bytes += log.data.data.len() * 2;
-        match &mut self.kind {
-            Kind::Call(inner, _) | Kind::Prestate(inner, _) => inner.log(context, log),
-            Kind::Struct(_) | Kind::FourByte(_) | Kind::Noop => {}
+        if let Kind::Call(tracer) = &mut self.kind {
+            tracer.log(log);
         }
     }
 
     fn call(&mut self, context: &mut C, inputs: &mut CallInputs) -> Option<CallOutcome> {
         self.add(inputs.input.len());
+        self.begin(context);
         match &mut self.kind {
-            Kind::Call(inner, _) | Kind::Prestate(inner, _) => inner.call(context, inputs),
-            Kind::FourByte(inner) => inner.call(context, inputs),
-            Kind::Struct(_) | Kind::Noop => None,
+            Kind::Call(tracer) => tracer.call(context, inputs),
+            Kind::FourByte(counts) => count_selector(counts, context, inputs),
+            Kind::Struct(_) | Kind::Prestate(_) | Kind::Noop => {}
         }
+        None
     }
 
-    fn call_end(&mut self, context: &mut C, inputs: &CallInputs, outcome: &mut CallOutcome) {
+    fn call_end(&mut self, _: &mut C, _: &CallInputs, outcome: &mut CallOutcome) {
         self.add(outcome.result.output.len());
-        if let Kind::Call(inner, _) | Kind::Prestate(inner, _) = &mut self.kind {
-            inner.call_end(context, inputs, outcome);
+        if let Kind::Call(tracer) = &mut self.kind {
+            tracer.call_end(outcome);
         }
     }
 
     fn create(&mut self, context: &mut C, inputs: &mut CreateInputs) -> Option<CreateOutcome> {
         self.add(inputs.init_code().len());
-        match &mut self.kind {
-            Kind::Call(inner, _) | Kind::Prestate(inner, _) => inner.create(context, inputs),
-            Kind::Struct(_) | Kind::FourByte(_) | Kind::Noop => None,
+        self.begin(context);
+        if let Kind::Call(tracer) = &mut self.kind {
+            tracer.create(inputs);
         }
+        None
     }
 
-    fn create_end(&mut self, context: &mut C, inputs: &CreateInputs, outcome: &mut CreateOutcome) {
+    fn create_end(&mut self, _: &mut C, _: &CreateInputs, outcome: &mut CreateOutcome) {
         self.add(outcome.result.output.len());
-        if let Kind::Call(inner, _) | Kind::Prestate(inner, _) = &mut self.kind {
-            inner.create_end(context, inputs, outcome);
-        }
-    }
-
-    fn selfdestruct(&mut self, contract: Address, target: Address, value: U256) {
-        if let Kind::Call(inner, _) | Kind::Prestate(inner, _) = &mut self.kind {
-            Inspector::<C>::selfdestruct(&mut **inner, contract, target, value);
+        if let Kind::Call(tracer) = &mut self.kind {
+            tracer.create_end(outcome);
         }
     }
 }

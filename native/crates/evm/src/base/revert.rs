@@ -6,7 +6,7 @@ const ERROR: [u8; 4] = hex!("08c379a0");
 const PANIC: [u8; 4] = hex!("4e487b71");
 
 /// The text of `Error(string)` or `Panic(uint256)`, as geth decodes it; nothing for any other.
-pub(super) fn reason(data: &[u8]) -> Option<String> {
+pub(crate) fn reason(data: &[u8]) -> Option<String> {
     let (selector, body) = data.split_first_chunk::<4>()?;
     match *selector {
         ERROR => {
