@@ -13,6 +13,7 @@ import type { Workload } from '../support/workload/workload.ts';
 import { blockQuestions } from './block-questions.ts';
 import { only, type Question, type Reading, stateQuestion, tipOf, unsealed } from './question.ts';
 import type { Moment } from './rig.ts';
+import { traceQuestions } from './trace-questions.ts';
 
 /** What a filter may say beside its range. */
 export type LogCriteria = Readonly<Record<string, unknown>>;
@@ -227,6 +228,7 @@ export async function pendingQuestions(
     receiptsQuestion(reading),
     ...blockQuestions(reading, random, workload),
     ...logQuestions(reading, random, corpus, oldest),
+    ...(random.chance(0.25) ? traceQuestions(reading, random) : []),
     contextCall(reading, random, workload),
   ];
 }
@@ -246,6 +248,7 @@ export function sealedQuestions(
       contextCall(reading, random, workload),
       receiptsQuestion(reading),
       ...blockQuestions(reading, random, workload),
+      ...(random.chance(0.3) ? traceQuestions(reading, random) : []),
     ];
   });
   return [

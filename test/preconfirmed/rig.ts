@@ -147,7 +147,8 @@ export class PreconfirmedRig implements AsyncDisposable {
   /** A chain with the workload's contracts; our node has its head and listens to all streams. */
   static async start(options: RigOptions, events: RigEvents = {}): Promise<PreconfirmedRig> {
     await using starting = new AsyncDisposableStack();
-    const startNode = async (): Promise<OpGeth> => starting.use(await startOpGeth({ archive: true }));
+    const startNode = async (): Promise<OpGeth> =>
+      starting.use(await startOpGeth({ archive: true, debug: true }));
     const [node, oracle] = await Promise.all([startNode(), startNode()]);
     const sequencer = await OpSequencer.on(node, oracle, true);
     let tip = (): SequencedBlock => sequencer.head;

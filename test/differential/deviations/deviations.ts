@@ -6,7 +6,7 @@ import { type Deviation, errorOf, isEmptyList } from './deviation.ts';
 import { feeDeviations } from './fees.ts';
 import { logDeviations } from './log.ts';
 import { selectorDeviations } from './selector.ts';
-import { traceDeviations, unmergedPrestate } from './trace.ts';
+import { failedDeposit, traceDeviations, unmergedPrestate } from './trace.ts';
 
 /** geth 1.16.7 has no time with transactions; newer ones do, as the official vectors have it. */
 const blockTimestamp: Deviation = {
@@ -50,5 +50,6 @@ export function deviationsOn(chain: Chain): readonly Deviation[] {
     ...feeDeviations,
     ...traceDeviations,
     unmergedPrestate(chain),
+    failedDeposit,
   ];
 }

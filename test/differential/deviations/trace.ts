@@ -121,6 +121,28 @@ export const traceDeviations: readonly Deviation[] = [
   },
 ];
 
+const isFailedDeposit = (trace: unknown): boolean =>
+  asFields(trace)?.['type'] === 'STOP' && asFields(trace)?.['error'] === 'failed deposit transaction';
+
+/** Traces by transaction, or the only one. */
+function traceList(result: unknown): readonly unknown[] {
+  return Array.isArray(result) ? result.map((one) => asFields(one)?.['result']) : [result];
+}
+
+/** op-geth's call tracer has an empty frame of a deposit that could not begin; ours has what was asked for. */
+export const failedDeposit: Deviation = {
+  id: 'failed-deposit',
+  allows: ({ request, geth, ours }) => {
+    if (!request.method.startsWith('debug_trace') || 'error' in geth || 'error' in ours) return false;
+    const [theirs, own] = [traceList(geth.result), traceList(ours.result)];
+    const isSame = (trace: unknown, at: number): boolean =>
+      isFailedDeposit(trace)
+        ? typeof asFields(own[at])?.['error'] === 'string'
+        : isDeepStrictEqual(comparable(trace), comparable(own[at]));
+    return theirs.some(isFailedDeposit) && theirs.length === own.length && theirs.every(isSame);
+  },
+};
+
 /** The prestate tracer goes by the time alone, even where a fork is not there as the chain is not merged. */
 export const unmergedPrestate = (chain: Chain): Deviation => ({
   id: 'unmerged-prestate',
