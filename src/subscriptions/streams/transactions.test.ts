@@ -6,6 +6,7 @@ import {
   confirmed,
   flashblockEvent,
   hashOf,
+  type MadeBlock,
   makeBlock,
   removed,
 } from '../../../test/support/serve/subscriptions.ts';
@@ -79,15 +80,26 @@ function start() {
   return { subscribe, publish: (event: FeedEvent): void => streams.take(ledger.apply(event)) };
 }
 
+const receiptsIn = (block: BlockTransactions): readonly string[] =>
+  Array.from({ length: block.length }, (_, index) => block.receipt(index, true));
+
+/** Those of sealed blocks, which never change: to make them again after each event was most of what the test did. */
+const sealed = new WeakMap<MadeBlock, readonly string[]>();
+function sealedReceipts(block: MadeBlock): readonly string[] {
+  const known = sealed.get(block);
+  if (known !== undefined) return known;
+  const receipts = receiptsIn(BlockTransactions.confirmed(confirmed(block), json));
+  sealed.set(block, receipts);
+  return receipts;
+}
+
 /** All receipts up to `pending`, as eth_getBlockReceipts has them. */
 function receiptsOf(world: World): readonly string[] {
-  const blocks = [
-    ...world.chain.map((block) => BlockTransactions.confirmed(confirmed(block), json)),
-    ...(world.head.on(world.tip)?.blocks ?? []).map((block) => BlockTransactions.preconfirmed(block, json)),
+  const pending = world.head.on(world.tip)?.blocks ?? [];
+  return [
+    ...world.chain.flatMap(sealedReceipts),
+    ...pending.flatMap((block) => receiptsIn(BlockTransactions.preconfirmed(block, json))),
   ];
-  return blocks.flatMap((block) =>
-    Array.from({ length: block.length }, (_, index) => block.receipt(index, true)),
-  );
 }
 
 const withoutHashes = (receipt: string): string => receipt.replaceAll(/"blockHash":"0x[0-9a-f]*"/g, '');
@@ -116,13 +128,12 @@ it(`clients hold the receipts up to pending, each once (B11, seed ${seed})`, { t
           }
           expect([...client.problems, ...(late?.problems ?? [])]).toEqual([]);
           const told = new Set(hashes.sent);
-          for (const receipt of client.held) {
-            expect(told).toContain((JSON.parse(receipt) as ReceiptJson).transactionHash);
-          }
+          const held = client.held.map((receipt) => (JSON.parse(receipt) as ReceiptJson).transactionHash);
+          expect(held.filter((hash) => !told.has(hash))).toEqual([]);
         }
       },
     ),
-    { seed, numRuns: 300 },
+    { seed, numRuns: Number(process.env['TEST_RUNS'] ?? 300) },
   );
 });
 
