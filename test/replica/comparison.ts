@@ -1,5 +1,4 @@
 import type { Corpus } from '../differential/corpus.ts';
-import { refuses } from '../differential/deviations/deviation.ts';
 import type { ChainName, WorkloadChain } from '../support/servers/chains.ts';
 import { type Answer, type Call, sendBatch, sendBatchNoting } from '../support/servers/rpc-client.ts';
 import type { Catalogue } from '../support/workload/catalogue.ts';
@@ -154,7 +153,7 @@ export class Comparison {
       const [plan, answer, ours] = [plans[at], theirs[at], answers[at]];
       if (plan === undefined || answer === undefined || ours === undefined) throw new Error('a short batch');
       for (const id of plan.used) this.use(id);
-      const upstream = plan.expected === undefined || refuses(answer) ? answer : plan.expected;
+      const upstream = plan.expected === undefined || 'error' in answer ? answer : plan.expected;
       const { millisecondsOf } = this.sides;
       const told = millisecondsOf === undefined ? ours : withoutMilliseconds(ours, millisecondsOf);
       return { request, asked: plan.asked, upstream, ours: told };

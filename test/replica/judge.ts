@@ -10,7 +10,7 @@ export interface Head {
   readonly hash: string;
 }
 
-/** What the upstream is asked for a request of ours, and what it would have to say unless it cannot read the request. */
+/** What the upstream is asked for a request of ours, and what it would have to say unless it refuses the rest of the request. */
 export interface Plan {
   readonly asked: Call;
   readonly expected?: Answer;
@@ -75,7 +75,7 @@ function planWith(deviations: readonly Deviation[]): Judge['plan'] {
       const meaning = deviation.means?.(asked);
       if (meaning === undefined) continue;
       used.push(deviation.id);
-      // Asked for a block that is there, the upstream still says whether it can read the rest of the request.
+      // Asked for a block that is there, the upstream still says whether it takes the rest of the request.
       if ('answer' in meaning) return { asked: withoutPending(asked), expected: meaning.answer, used };
       asked = meaning.call;
     }
