@@ -5,6 +5,7 @@ import {
   command,
   GENESIS,
   HeldLogs,
+  UNDO_WINDOW,
   World,
   withoutHash,
 } from '../../../test/support/serve/subscription-world.ts';
@@ -28,11 +29,10 @@ const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 
 const ALL: FilterCriteria = { kind: 'logs', filter: {} };
 const PENDING: FilterCriteria = { kind: 'logs', filter: { toBlock: 'pending' } };
 const LIMITS = { maxResults: 1_000, maxBytes: 1 << 20 };
-const undoWindow = 8;
 const json = new BlockJson(FAKE_RENDER);
 
 function start(options: Partial<FiltersOptions> = {}) {
-  const ledger = new Ledger({ undoWindow }, GENESIS);
+  const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
   const clock = { now: 0 };
   const metrics = {
     watch: vi.fn<FilterMetrics['watch']>(),
@@ -43,7 +43,7 @@ function start(options: Partial<FiltersOptions> = {}) {
     { maxFilters: 100, maxPerClient: 50, timeoutMs: 1_000, maxBytes: 1 << 20, ...options },
     {
       ...{ ledger, metrics },
-      transactions: () => new TransactionStack({ undoWindow }, { ledger, json }),
+      transactions: () => new TransactionStack({ undoWindow: UNDO_WINDOW }, { ledger, json }),
       now: () => clock.now,
     },
   );

@@ -4,6 +4,7 @@ import {
   command,
   GENESIS,
   HeldLogs,
+  UNDO_WINDOW,
   World,
   withoutHash,
 } from '../../../test/support/serve/subscription-world.ts';
@@ -14,7 +15,6 @@ import { messagesOf } from './log-message.ts';
 import type { LogChange } from './log-run.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const UNDO_WINDOW = 8;
 
 /** A client that takes what a ledger says. */
 class Client extends HeldLogs {

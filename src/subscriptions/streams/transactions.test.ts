@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FAKE_RENDER } from '../../../test/support/serve/head.ts';
-import { command, GENESIS, World } from '../../../test/support/serve/subscription-world.ts';
+import { command, GENESIS, UNDO_WINDOW, World } from '../../../test/support/serve/subscription-world.ts';
 import {
   confirmed,
   flashblockEvent,
@@ -20,7 +20,6 @@ import { Ledger } from './ledger.ts';
 import { TransactionStreams } from './transactions.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-const UNDO_WINDOW = 8;
 const ALL: TransactionRequest = { kind: 'transactionReceipts', hashes: undefined };
 
 interface ReceiptJson {

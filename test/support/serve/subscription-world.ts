@@ -24,6 +24,8 @@ export const GENESIS: MadeBlock = {
   timestamp: 1_000,
   transactions: [],
 };
+/** For tests only: nothing is taken off further below the highest head; a node would begin anew, as its store does not go there. */
+export const UNDO_WINDOW = 8;
 const MAX_STACK = 4;
 
 /** For tests only: what may happen to a chain. */
@@ -100,6 +102,7 @@ export class World {
     preconfirmedView: () => ({ release: () => {} }),
   } as unknown as Executor);
   #payloads = 0;
+  #highest = GENESIS.number;
   readonly #isHashless: boolean;
 
   /** Its builder does not say the hashes of blocks that are not sealed. */
@@ -156,7 +159,8 @@ export class World {
       case 'seal':
         return this.#confirm(0, order.blocks, order);
       case 'reorganise': {
-        const depth = Math.min(order.depth, this.chain.length - 1);
+        const lowest = Math.max(GENESIS.number, this.#highest - UNDO_WINDOW);
+        const depth = Math.min(order.depth, this.tip.number - lowest);
         return depth === 0
           ? undefined
           : this.#confirm(depth, order.blocks, { ...order, salt: String(this.#payloads++) });
@@ -192,6 +196,7 @@ export class World {
       this.chain.push(block);
       added.push(block);
     }
+    this.#highest = Math.max(this.#highest, this.tip.number);
     this.pending = this.pending.filter(({ block }) => block.number > this.tip.number);
     if (this.pending[0]?.block.parentHash !== this.tip.hash) this.pending = [];
     return {
