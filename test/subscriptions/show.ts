@@ -39,6 +39,7 @@ const undoneShare = 0.15;
 /** So that there are blocks to take back. */
 const blocksBefore = 4;
 const threads = 2;
+const outputShown = 2_000;
 
 const limits = (queueBytes: number): readonly string[] => [
   ...['--flashblock-gap-ms', `${gapMs}`, '--flashblock-early-ms', `${earlyMs}`],
@@ -227,7 +228,10 @@ export class Show implements AsyncDisposable {
       },
     );
     await work(watch);
-    this.problems.push(...(await watch.problems()));
+    const problems = await watch.problems();
+    // Later there is nothing left of what it said of its streams meanwhile.
+    const said = problems.length > 0 ? [this.#node.running.output().slice(-outputShown)] : [];
+    this.problems.push(...problems.slice(0, 1), ...said, ...problems.slice(1));
   }
 }
 
