@@ -6,7 +6,16 @@ import { until } from '../support/servers/process.ts';
 import { request } from '../support/servers/rpc-client.ts';
 
 /** Who send, each beside the others: two that share an account would take each other's nonces. */
-const names = ['viem', 'ethersHttp', 'ethersWebSocket', 'cast', 'wagmi', 'docs', 'timing'] as const;
+const names = [
+  'viem',
+  'ethersHttp',
+  'ethersWebSocket',
+  'cast',
+  'wagmi',
+  'hardhat',
+  'docs',
+  'timing',
+] as const;
 export type PartyName = (typeof names)[number];
 
 /** An account with some ether, and a counter that nobody else counts with. */
@@ -16,8 +25,8 @@ export interface Party {
 }
 
 const ether = 10n ** 18n;
-/** Copies what follows it into the new account. */
-const creation = (code: Hex): Hex =>
+/** Copies the code that follows it into the new account. */
+export const creation = (code: Hex): Hex =>
   `0x61${((code.length - 2) / 2).toString(16).padStart(4, '0')}80600a3d393df3${code.slice(2)}`;
 
 /** Gives everybody an account and a counter, from the first account of a new chain. */

@@ -102,7 +102,8 @@ export async function startPonder(rpc: string, token: string): Promise<PonderApp
   });
   starting.defer(() => running.stop());
   const isThere = (): string | undefined => /"Created HTTP server","port":(\d+)/.exec(running.output())?.[1];
-  const port = await until('ponder to listen', isThere).catch((cause: unknown) => {
+  // It brings a database of its own, which takes half a minute to start where many programs run.
+  const port = await until('ponder to listen', isThere, 120_000).catch((cause: unknown) => {
     throw new Error(`ponder does not listen: ${running.output().slice(-2_000)}`, { cause });
   });
   const rows = async (): Promise<Rows> => {

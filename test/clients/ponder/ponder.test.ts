@@ -50,4 +50,4 @@ it('ponder makes the same database from our node as from op-geth, through reorgs
     logs.map(({ blockHash, transactionHash }) => [blockHash, transactionHash]),
   );
   expect(one?.blocks).toHaveLength(chain.head.number);
-}, 180_000);
+}, 240_000);
