@@ -18,6 +18,14 @@ const WORTH_A_TRACE = 8;
  */
 const WRITTEN_BY_BLOCKS: ReadonlySet<string> = new Set([BEACON_ROOTS, BLOCK_HASHES]);
 
+/** Where fees of the OP stack go: every transaction changes them, and not every trace of one says so. */
+const FEE_VAULTS: ReadonlySet<string> = new Set([
+  '0x4200000000000000000000000000000000000011',
+  '0x4200000000000000000000000000000000000019',
+  '0x420000000000000000000000000000000000001a',
+  '0x420000000000000000000000000000000000001b',
+]);
+
 /** State that a block found, by one trace of all its transactions, asked for once and only if it pays. */
 export function prestateTrace(
   source: Pick<ChainSource, 'prestate'>,
@@ -35,7 +43,11 @@ export function prestateTrace(
   };
 }
 
-/** What each key was before the block: transactions come in order, so the first one that found it tells. */
+/**
+ * What each key was before the block: transactions come in order, so the first one that found it tells. But an account that did not
+ * exist before the block may be left out of the trace of the transaction that makes it, and be found by the next one (a new fee
+ * recipient is, in every block). So what a later transaction finds counts only where accounts that do not exist are listed, too.
+ */
 export function readPrestate(
   transactions: readonly JsonObject[],
   upstream: string,
@@ -45,9 +57,12 @@ export function readPrestate(
     const text = keyText(key);
     if (!found.has(text)) found.set(text, fetched);
   };
+  const [first = {}] = transactions;
   try {
+    const listsEmpty = transactions.some((accounts) => Object.values(accounts).some(isEmpty));
     for (const accounts of transactions) {
       for (const [name, state] of Object.entries(accounts)) {
+        if (!(name in first) && (!listsEmpty || FEE_VAULTS.has(name))) continue;
         readAccount(parseAddress(name, 'address'), parseObject(state, 'account'), upstream, add);
       }
     }
@@ -57,6 +72,16 @@ export function readPrestate(
     if (error instanceof InvalidParamsError) return new Map();
     throw error;
   }
+}
+
+/** Whether it is an account that does not exist. */
+function isEmpty(state: unknown): boolean {
+  const { nonce = 0, balance = '0x0', code = '0x', storage = {} } = parseObject(state, 'account');
+  const nothing: readonly unknown[] = [0, '0x0', '0x'];
+  return (
+    [nonce, balance, code].every((value) => nothing.includes(value)) &&
+    Object.keys(parseObject(storage, 'storage')).length === 0
+  );
 }
 
 function readAccount(

@@ -180,7 +180,8 @@ export async function readPrestate(
       rounds: 1,
       run: async (upstream, signal) => {
         try {
-          const result = await upstream.request(TRACE, [blockHash, { tracer: 'prestateTracer' }], signal);
+          const config = { tracer: 'prestateTracer', tracerConfig: { includeEmpty: true } };
+          const result = await upstream.request(TRACE, [blockHash, config], signal);
           return shaped(upstream, () =>
             readObjects(result, 'trace').map((trace) => parseObject(trace['result'], 'result of a trace')),
           );
