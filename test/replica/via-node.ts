@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkloadChain } from '../support/servers/chains.ts';
 import { startGate } from '../support/servers/gate.ts';
+import { until } from '../support/servers/process.ts';
 import { type Replica, startReplica } from './ours.ts';
 
 /**
@@ -52,9 +53,13 @@ export async function startViaNode(chain: WorkloadChain, options: readonly strin
       if (!gate.open && share >= openShare) {
         passedBefore = gate.passed;
         gate.open = true;
+        // It tried that way less and less often while it was closed: the chain waits, else it may end before the next try.
+        await until(
+          'the second node to take the way past the first',
+          () => gate.passed > passedBefore || undefined,
+        );
+        passedAt = head;
       }
-      // It tries the way past the first one less and less often while that is closed.
-      if (gate.passed > passedBefore) passedAt ??= head;
       if (isKilled || share < killShare || head < (passedAt ?? head) + sharedBlocks) return;
       isKilled = true;
       await first.kill();
