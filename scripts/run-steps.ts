@@ -70,7 +70,7 @@ const LONG: readonly Step[] = [
   { name: 'following', command: 'npm run -s test:following -- --seed 20261115', tests: true },
   {
     name: 'preconfirmed',
-    command: 'npm run -s test:preconfirmed -- --seed 20261115 --flashblocks 1000',
+    command: 'npm run -s test:preconfirmed -- --seed 20261115 --flashblocks 800',
     tests: true,
   },
   // Each fault and pair of faults twice.
