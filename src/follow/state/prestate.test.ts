@@ -15,7 +15,7 @@ type Transaction = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 function told(transactions: readonly Transaction[]): Readonly<Record<string, boolean>> {
   const found = readPrestate(transactions, 'upstream');
   const isTold = (address: string): boolean =>
-    found.has(keyText({ kind: 'account', address: fromHex(address as Hex) }));
+    found.has(keyText({ kind: 'account', address: fromHex(address) }));
   const slot = { kind: 'slot', address: fromHex(TOKEN as Hex), slot: fromHex(SLOT) } as const;
   return {
     sender: isTold(SENDER as Hex),
