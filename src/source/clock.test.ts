@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { backOffMs, sleep, systemClock } from './clock.ts';
 
@@ -24,43 +22,4 @@ it('stops waiting when the signal aborts, before or during', async () => {
   const waiting = sleep(systemClock, 60_000, abort.signal);
   abort.abort(new Error('during'));
   await expect(waiting).rejects.toThrow('during');
-});
-
-const dueMs = 20;
-
-/** Both ends of a connection. */
-async function connected(): Promise<readonly [near: Socket, far: Socket]> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const near = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  const [[far]] = await Promise.all([once(server, 'connection'), once(near, 'connect')]);
-  server.close();
-  return [near, far as Socket];
-}
-
-it('lets what has arrived be read before anything is called late', async () => {
-  const [near, far] = await connected();
-  for (const isHeard of [true, false]) {
-    const happened: string[] = [];
-    const over = new Promise<void>((resolve) => {
-      const cancel = systemClock.after(dueMs, () => {
-        happened.push('late');
-        resolve();
-      });
-      near.once('data', () => {
-        happened.push('data');
-        if (!isHeard) return;
-        cancel();
-        resolve();
-      });
-    });
-    far.write('x');
-    // Kept from running until the timer is due.
-    const end = performance.now() + 2 * dueMs;
-    while (performance.now() < end);
-    await over;
-    expect(happened).toEqual(isHeard ? ['data'] : ['data', 'late']);
-  }
-  near.destroy();
-  far.destroy();
 });

@@ -9,15 +9,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, task) {
-    let due: NodeJS.Immediate | undefined;
-    // A process that was kept from running finds timers and messages due at once: the messages were not late.
-    const timer = setTimeout(() => {
-      due = setImmediate(task);
-    }, ms);
-    return () => {
-      clearTimeout(timer);
-      clearImmediate(due);
-    };
+    const timer = setTimeout(task, ms);
+    return () => clearTimeout(timer);
   },
 };
 
