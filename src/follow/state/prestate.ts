@@ -62,8 +62,9 @@ export function readPrestate(
     const listsEmpty = transactions.some((accounts) => Object.values(accounts).some(isEmpty));
     for (const accounts of transactions) {
       for (const [name, state] of Object.entries(accounts)) {
-        if (!(name in first) && (!listsEmpty || FEE_VAULTS.has(name))) continue;
-        readAccount(parseAddress(name, 'address'), parseObject(state, 'account'), upstream, add);
+        const address = parseAddress(name, 'address');
+        if (!Object.hasOwn(first, name) && (!listsEmpty || FEE_VAULTS.has(address))) continue;
+        readAccount(address, parseObject(state, 'account'), upstream, add);
       }
     }
     return found;
