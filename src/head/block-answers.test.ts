@@ -57,6 +57,12 @@ describe('answers about a block (B12)', () => {
     }
   });
 
+  it('decodes no receipts for a header', async () => {
+    const receipts = vi.spyOn(chain, 'receipts');
+    expect(await parsed(headerOf(head.snapshot(), at('0x2')))).toEqual({ number: 2 });
+    expect(receipts).not.toHaveBeenCalled();
+  });
+
   it('reads a block once for all of its transactions and receipts, and gives the same again', async () => {
     const snapshot = head.snapshot();
     const read = vi.spyOn(chain, 'receipts');

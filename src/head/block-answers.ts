@@ -46,7 +46,7 @@ export const headerOf = fromBlock<string>({
   preconfirmed: ({ header, timestampMs }, { json }) => json.header(header, timestampMs, ZERO_HASH),
   confirmed: (ref, reader) =>
     andThen(reader.header(ref), (header) =>
-      andThen(reader.receiptsOf(ref), ({ logs }) => reader.json.header(header, logs.timestampMs)),
+      andThen(reader.timestampMs(ref), (timestampMs) => reader.json.header(header, timestampMs)),
     ),
 });
 

@@ -114,6 +114,13 @@ export class ChainReader {
     return andThen(this.#store.block(ref), held);
   }
 
+  /** A block's time in milliseconds, where its chain has such times: kept with its logs, whose receipts need not be decoded. */
+  timestampMs(ref: BlockRef): Awaitable<number | undefined> {
+    const known = this.rendered.get(ref.hash);
+    if (known !== undefined) return known.logs.timestampMs;
+    return andThen(this.#store.blockLogs(ref), (logs) => held(logs).timestampMs);
+  }
+
   /** What a block has as its receipts, not rendered. */
   receiptsOf(ref: BlockRef): Awaitable<BlockReceipts> {
     return this.rendered.get(ref.hash)?.contents ?? andThen(this.#store.receipts(ref), held);
