@@ -11,6 +11,7 @@ import { exampleOf } from './method-examples.ts';
 
 /** Only their documentation is read. */
 const FILTER_METHODS = filterMethods({
+  hasNothingNew: () => false,
   ask: () => Promise.reject(new Error('nobody keeps filters here')),
   tell: () => {},
 });

@@ -13,7 +13,7 @@ import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
-import { FILTER_THREAD, FilterRouter } from '../serving/filter-router.ts';
+import { FILTER_THREAD, FilterRouter, newFilterMemory } from '../serving/filter-router.ts';
 import { ServingWorker } from '../serving/handle.ts';
 import {
   connectionLimit,
@@ -95,6 +95,7 @@ export async function startNode(
     const onRefused = measureStateReads(registry, shares);
     const progress = newProgress(options.threads);
     const clientMemory = newClientMemoryShares(options.threads);
+    const filterMemory = newFilterMemory();
     const heartbeats = newHeartbeats(options.threads);
     const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
     let sequence = 0;
@@ -135,7 +136,7 @@ export async function startNode(
       const data: WorkerData = {
         ...{ options, version, executorId, endpoints, workerIndex },
         ...{ canSend: copy.canSend, chainConfig: copy.chainConfig },
-        ...{ progress, clientMemory, heartbeats, connections },
+        ...{ progress, clientMemory, filterMemory, heartbeats, connections },
       };
       const thread = new ServingWorker(data, {
         load: copy.load,

@@ -1,8 +1,14 @@
 import type { FilterAnswer, FilterQuestion } from '../methods/filters/host.ts';
+import { FilterVersion, type FilterVersionMemory } from '../subscriptions/filters/version.ts';
 import type { WorkerCommand } from './messages.ts';
 
 /** The thread that keeps the filters of all. */
 export const FILTER_THREAD = 0;
+
+/** What all serving threads share about filters. */
+export function newFilterMemory(): FilterVersionMemory {
+  return FilterVersion.allocate();
+}
 
 interface Asked {
   readonly id: number;

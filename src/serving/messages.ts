@@ -7,6 +7,7 @@ import type { FeedItem } from '../feed/interface.ts';
 import type { ProgressMemory } from '../feed/progress.ts';
 import type { FilterAnswer, FilterQuestion } from '../methods/filters/host.ts';
 import type { Hex } from '../primitives/hex.ts';
+import type { FilterVersionMemory } from '../subscriptions/filters/version.ts';
 import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
 
 /** The two kinds of endpoint (B9). */
@@ -28,6 +29,8 @@ export interface WorkerData {
   readonly progress: ProgressMemory;
   /** What each thread holds for its clients. */
   readonly clientMemory: Int32Array<SharedArrayBuffer>;
+  /** Whether anything has happened to filters. */
+  readonly filterMemory: FilterVersionMemory;
   readonly workerIndex: number;
   /** Where each thread shows that it is alive. */
   readonly heartbeats: HeartbeatMemory;

@@ -26,6 +26,7 @@ import { webSocketOptions } from '../rpc/ws/server.ts';
 import type { ChainConfig } from '../rules/row.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
 import { createFilterMetrics } from '../subscriptions/filters/metrics.ts';
+import { FilterVersion } from '../subscriptions/filters/version.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
 import { Streams, type StreamsModules, streamsOptions } from '../subscriptions/streams/streams.ts';
 import { SUBSCRIPTION_METHODS } from '../subscriptions/subscribe-methods.ts';
@@ -62,6 +63,7 @@ async function serve({
   endpoints,
   progress,
   clientMemory,
+  filterMemory,
   workerIndex,
   heartbeats,
   connections,
@@ -104,6 +106,7 @@ async function serve({
     { store, executor, json },
   );
   const streamMetrics = new StreamMetrics(registry);
+  const filterVersion = new FilterVersion(filterMemory);
   const keepsFilters = workerIndex === FILTER_THREAD;
   const streams = new Streams(streamsOptions(options), {
     tip: head.snapshot().head,
@@ -115,7 +118,7 @@ async function serve({
     readState: (read) =>
       head.read(async (snapshot) => read(await snapshot.viewAt({ kind: 'tag', tag: 'pending' }))),
     metrics: streamMetrics,
-    filters: keepsFilters ? filterModules(options, registry) : undefined,
+    filters: keepsFilters ? filterModules(options, registry, filterVersion) : undefined,
     onFault: (error) => logger.error({ err: error }, 'a stream failed'),
   });
   const facts = ChainFacts.attach(executorId);
@@ -127,7 +130,7 @@ async function serve({
     prover: executor,
     chainConfig: JSON.parse(chainConfig) as ChainConfig,
   };
-  const remoteFilters = new RemoteFilters(options.requestTimeoutMs, say);
+  const remoteFilters = new RemoteFilters(options.requestTimeoutMs, { say, version: filterVersion });
   const filters = streams.filters ?? remoteFilters;
   const above = [...SUBSCRIPTION_METHODS, ...filterMethods(filters)];
   const methods = createMethods(version, above, options.forward);
@@ -252,7 +255,11 @@ async function serve({
   say({ kind: 'listening', endpoints: bound });
 }
 
-function filterModules(options: CommandOptions<'serve'>, registry: Registry): StreamsModules['filters'] {
+function filterModules(
+  options: CommandOptions<'serve'>,
+  registry: Registry,
+  version: FilterVersion,
+): StreamsModules['filters'] {
   return {
     options: {
       maxFilters: options.filters,
@@ -261,6 +268,7 @@ function filterModules(options: CommandOptions<'serve'>, registry: Registry): St
       maxBytes: options.filterBytes,
     },
     metrics: createFilterMetrics(registry),
+    version,
   };
 }
 

@@ -13,6 +13,7 @@ function start(answer: FilterAnswer = { kind: 'created', filter: '0x5' }) {
   const told: FilterOrder[] = [];
   const methods = new Map(
     filterMethods({
+      hasNothingNew: (filter) => filter === '0x7',
       ask: async (question) => {
         asked.push(question);
         return answer;
@@ -84,6 +85,12 @@ describe('reading filters (B12)', () => {
       { op: 'poll', filter: '0x5', limits: { maxResults: 10_000, maxBytes: (10 << 20) - 1_024 } },
     ]);
     expect(told).toEqual([{ op: 'settle', filter: '0x5', poll: 7, isSent: true }]);
+  });
+
+  it('asks nobody where it is known that there is nothing new', async () => {
+    const { run, asked, told } = start();
+    expect(await run('eth_getFilterChanges', '0x7')).toEqual([]);
+    expect([...asked, ...told]).toEqual([]);
   });
 
   it('gives all logs as eth_getLogs does, of filters of logs only', async () => {

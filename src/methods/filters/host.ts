@@ -27,8 +27,13 @@ export type FilterOrder =
 
 export type FilterAnswer =
   | { readonly kind: 'created'; readonly filter: Hex }
-  /** The JSON array of changes; `poll` counts answers. */
-  | { readonly kind: 'changes'; readonly json: string; readonly poll: number }
+  /** The JSON array of changes; `poll` counts answers. With `version` there is nothing more to tell while that of all filters stays. */
+  | {
+      readonly kind: 'changes';
+      readonly json: string;
+      readonly poll: number;
+      readonly version?: number | undefined;
+    }
   | { readonly kind: 'criteria'; readonly criteria: FilterCriteria }
   | { readonly kind: 'done' }
   | { readonly kind: 'unknown'; readonly reason?: string | undefined }
@@ -39,6 +44,8 @@ export type FilterAnswer =
 
 /** Whoever keeps the filters of all threads, as one thread reaches it. */
 export interface FilterHost {
+  /** Whether it is known without asking that a poll of this filter tells nothing now. */
+  hasNothingNew(filter: string): boolean;
   ask(question: FilterQuestion): Promise<FilterAnswer>;
   tell(order: FilterOrder): void;
 }

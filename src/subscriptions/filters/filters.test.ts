@@ -24,6 +24,7 @@ import { Ledger } from '../streams/ledger.ts';
 import { TransactionStack } from '../streams/transaction-stack.ts';
 import { Filters, type FiltersOptions } from './filters.ts';
 import type { FilterMetrics } from './metrics.ts';
+import { FilterVersion } from './version.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const ALL: FilterCriteria = { kind: 'logs', filter: {} };
@@ -34,6 +35,7 @@ const json = new BlockJson(FAKE_RENDER);
 function start(options: Partial<FiltersOptions> = {}) {
   const ledger = new Ledger({ undoWindow: UNDO_WINDOW }, GENESIS);
   const clock = { now: 0 };
+  const version = new FilterVersion();
   const metrics = {
     watch: vi.fn<FilterMetrics['watch']>(),
     ended: vi.fn<FilterMetrics['ended']>(),
@@ -42,7 +44,7 @@ function start(options: Partial<FiltersOptions> = {}) {
   const filters = new Filters(
     { maxFilters: 100, maxPerClient: 50, timeoutMs: 1_000, maxBytes: 1 << 20, ...options },
     {
-      ...{ ledger, metrics },
+      ...{ ledger, metrics, version },
       transactions: () => new TransactionStack({ undoWindow: UNDO_WINDOW }, { ledger, json }),
       now: () => clock.now,
     },
@@ -52,14 +54,19 @@ function start(options: Partial<FiltersOptions> = {}) {
     const answer = await filters.ask({ op: 'create', criteria, client });
     return answer.kind === 'created' ? answer.filter : answer.kind;
   };
-  const poll = (filter: string, limits = LIMITS): Promise<FilterAnswer> =>
-    filters.ask({ op: 'poll', filter, limits });
+  /** Who knows that there is nothing new is right. */
+  const poll = async (filter: string, limits = LIMITS): Promise<FilterAnswer> => {
+    const nothingNew = filters.hasNothingNew(filter);
+    const answer = await filters.ask({ op: 'poll', filter, limits });
+    if (nothingNew) expect(answer).toMatchObject({ kind: 'changes', json: '[]' });
+    return answer;
+  };
   /** The changes, or how it was refused. */
   const changes = async (filter: string, limits = LIMITS): Promise<unknown> => {
     const answer = await poll(filter, limits);
     return answer.kind === 'changes' ? (JSON.parse(answer.json) as unknown) : answer.kind;
   };
-  return { filters, ledger, clock, metrics, publish, create, poll, changes };
+  return { filters, ledger, clock, metrics, version, publish, create, poll, changes };
 }
 
 const sealed = (block: ReturnType<typeof makeBlock>): FeedEvent => ({
@@ -277,6 +284,42 @@ it('tells again what was not sent, also where a later answer was', async () => {
   expect(await poll(filter, { ...LIMITS, maxResults: 1 }).then(numbersOf)).toEqual(['0x3']);
   expect(await changes(filter)).toHaveLength(1);
   expect(await changes(filter)).toEqual([]);
+});
+
+it('knows without a poll that there is nothing new, and tells other threads when there may be', async () => {
+  const { filters, version, clock, publish, create, poll } = start();
+  const [filter, other] = [await create(ALL), await create(ALL)];
+  const versionOf = async (id: string): Promise<number | undefined> => {
+    const answer = await poll(id);
+    return answer.kind === 'changes' ? answer.version : undefined;
+  };
+  expect(filters.hasNothingNew(filter)).toBe(true);
+  expect(filters.hasNothingNew('0x1')).toBe(false);
+  const before = await versionOf(filter);
+  expect(before).toBe(version.now);
+  publish(sealed(makeBlock(GENESIS, [1, 1])));
+  expect(filters.hasNothingNew(filter)).toBe(false);
+  expect(version.now).not.toBe(before);
+  // A part of it is not all of it.
+  const limits = { ...LIMITS, maxResults: 1 };
+  expect(await poll(filter, limits)).toMatchObject({ kind: 'changes', version: undefined });
+  expect(filters.hasNothingNew(filter)).toBe(false);
+  const rest = await poll(filter);
+  expect(rest).toMatchObject({ version: version.now });
+  expect(filters.hasNothingNew(filter)).toBe(true);
+  // An answer that is given back.
+  if (rest.kind !== 'changes') throw new Error(rest.kind);
+  filters.tell({ op: 'settle', filter, poll: rest.poll, isSent: false });
+  expect(filters.hasNothingNew(filter)).toBe(false);
+  expect(version.now).not.toBe(rest.version);
+  // It counts as asking, and what ends is not known any more.
+  const told = await versionOf(filter);
+  clock.now += 600;
+  expect(filters.hasNothingNew(filter)).toBe(true);
+  clock.now += 600;
+  filters.expire();
+  expect([filter, other].map((id) => filters.hasNothingNew(id))).toEqual([true, false]);
+  expect(version.now).not.toBe(told);
 });
 
 it('gives up a filter when too many answers are under way to know what one of them had', async () => {

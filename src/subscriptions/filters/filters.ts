@@ -14,6 +14,7 @@ import { Filter } from './filter.ts';
 import { type FilterKind, Journal } from './journal.ts';
 import type { FilterMetrics } from './metrics.ts';
 import type { FilterCursor, FilterSpan } from './untold.ts';
+import type { FilterVersion } from './version.ts';
 
 export interface FiltersOptions {
   /** Filters of all clients, and of one. */
@@ -30,6 +31,8 @@ export interface FiltersModules {
   /** Makes what transactions are followed with; done while there is a filter of them. */
   readonly transactions: () => TransactionStack;
   readonly metrics: FilterMetrics;
+  /** Tells other threads that something has happened. */
+  readonly version: FilterVersion;
   /** Milliseconds; default: of the process. */
   readonly now?: () => number;
 }
@@ -88,12 +91,24 @@ export class Filters {
   tell(order: FilterOrder): void {
     const filter = this.#filters.get(order.filter);
     if (filter === undefined) return;
-    if (order.op === 'settle') filter.untold.settle(order.poll, order.isSent);
-    else this.#remove(filter);
+    if (order.op === 'remove') {
+      this.#remove(filter);
+      return;
+    }
+    filter.untold.settle(order.poll, order.isSent);
+    if (!order.isSent) this.#modules.version.bump();
+  }
+
+  hasNothingNew(id: string): boolean {
+    const filter = this.#filters.get(id);
+    if (filter === undefined || filter.waiting > 0 || !this.#isToldAll(filter)) return false;
+    this.#used(id);
+    return true;
   }
 
   /** Takes the next event. */
   take(step: LedgerStep): void {
+    this.#modules.version.bump();
     if (this.#filters.size === 0) return;
     const moved = this.#transactions?.move(step);
     const wanted = new Set([...this.#counts].filter(([, count]) => count > 0).map(([kind]) => kind));
@@ -105,6 +120,7 @@ export class Filters {
 
   /** What comes next does not continue what was told before. */
   lose(): void {
+    this.#modules.version.bump();
     this.#journal.lose(this.#modules.ledger.position);
     this.#transactions = undefined;
     if ((this.#counts.get('transactions') ?? 0) > 0) this.#transactions = this.#modules.transactions();
@@ -149,6 +165,7 @@ export class Filters {
 
   #remove(filter: Filter): void {
     if (!this.#filters.delete(filter.id)) return;
+    this.#modules.version.bump();
     this.#count(filter, -1);
     if (this.#counts.get('transactions') === 0) this.#transactions = undefined;
     if (this.#filters.size === 0) this.#journal.trim(this.#modules.ledger.position);
@@ -202,9 +219,18 @@ export class Filters {
       if (untold.version !== version) return this.#poll(filter, limits);
       if (!page.isFull && index < spans.length - 1) continue;
       const poll = untold.tell(index, end);
-      return { kind: 'changes', json: page.json, poll };
+      const toldAllAt = this.#isToldAll(filter) ? this.#modules.version.now : undefined;
+      return { kind: 'changes', json: page.json, poll, version: toldAllAt };
     }
     throw new Error('a filter has always something to come');
+  }
+
+  /** Whether nothing has come since the last answer, and none was given back. */
+  #isToldAll({ untold }: Filter): boolean {
+    const [next, later] = untold.spans;
+    if (next === undefined || later !== undefined || untold.isBroken) return false;
+    const { position, offset } = next.from;
+    return offset === 0 && position >= this.#modules.ledger.position && this.#journal.isWholeAfter(position);
   }
 
   /** Reads a part of what is untold, and gives the place up to which it went on the page; undefined where the filter is gone. */

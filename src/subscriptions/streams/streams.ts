@@ -7,6 +7,7 @@ import type { Hex } from '../../primitives/hex.ts';
 import { mostUndoBlocks } from '../../primitives/undo-window.ts';
 import { Filters, type FiltersOptions } from '../filters/filters.ts';
 import type { FilterMetrics } from '../filters/metrics.ts';
+import type { FilterVersion } from '../filters/version.ts';
 import { DISCONTINUED, type History, type ReadState, type Sink } from '../interface.ts';
 import type { StreamMetrics } from '../metrics.ts';
 import type { SubscriptionRequest } from '../request.ts';
@@ -61,7 +62,9 @@ export interface StreamsModules {
   readonly readState: ReadState;
   readonly metrics: StreamMetrics;
   /** On the one thread that keeps the filters of all. */
-  readonly filters?: { readonly options: FiltersOptions; readonly metrics: FilterMetrics } | undefined;
+  readonly filters?:
+    | { readonly options: FiltersOptions; readonly metrics: FilterMetrics; readonly version: FilterVersion }
+    | undefined;
   /** Hears of what should never happen. */
   readonly onFault: (error: unknown) => void;
 }
@@ -94,7 +97,7 @@ export class Streams implements Subscriber {
     this.filters =
       modules.filters &&
       new Filters(modules.filters.options, {
-        ...{ ledger, metrics: modules.filters.metrics },
+        ...{ ledger, metrics: modules.filters.metrics, version: modules.filters.version },
         transactions: () => new TransactionStack(options, { ...modules, ledger }),
       });
   }

@@ -6,7 +6,7 @@ import { SUBSCRIPTION_METHODS } from '../../../src/subscriptions/subscribe-metho
 
 /** For tests only: every method that a node serves. */
 export function allMethods(
-  host: FilterHost = { ask: async () => ({ kind: 'unknown' }), tell: () => {} },
+  host: FilterHost = { hasNothingNew: () => false, ask: async () => ({ kind: 'unknown' }), tell: () => {} },
 ): ReadonlyMap<string, Method> {
   return createMethods('0.0.0-test', [...SUBSCRIPTION_METHODS, ...filterMethods(host)]);
 }
