@@ -276,7 +276,7 @@ export declare class NativeTrie {
 export declare class NativeSimulation {
   constructor(text: string);
   /**
-   * Runs it on a view, with state roots if the trie of its block is kept. Bytes are its JSON; a text is as of a view, with `e`
+   * Runs it on a view, with state roots if the trie of its block is kept. Long JSON is bytes; a text is as of a view, with `e`
    * for a code and the words of a refusal, and `T` where that trie is gone.
    */
   run(view: NativeView, milliseconds: number, hasTrie: boolean): Promise<string | Buffer>;
@@ -363,6 +363,7 @@ export declare class NativeView {
   nonce(address: string): string;
   /** Nonce and balance, with a comma between them. */
   account(address: string): string;
+  balance(address: string): string;
   code(address: string): string;
   storage(address: string, slot: string): string;
   call(
@@ -374,6 +375,8 @@ export declare class NativeView {
     budget: number,
     asked?: string,
   ): string;
+  /** Runs a simulation within a budget of steps, with state roots if the trie of this block is kept; see `NativeSimulation`. */
+  simulate(text: string, budget: number, hasTrie: boolean): string | Buffer;
   provide(missing: string, values: Uint8Array): void;
   /** Keeps what is loaded for a block below the window until `releaseLoaded`. */
   holdLoaded(): void;

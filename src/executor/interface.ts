@@ -166,7 +166,7 @@ export interface SimulatedBlockOverrides extends BlockOverrides {
 
 /** How a simulation ended; `json` is the array of its blocks. */
 export type SimulationResult =
-  | { readonly kind: 'done'; readonly json: Buffer }
+  | { readonly kind: 'done'; readonly json: string | Buffer }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string }
   | Extract<CallResult, { readonly kind: 'native' | 'timeout' | 'cancelled' | 'overloaded' }>;
 
@@ -194,6 +194,7 @@ export interface StateView {
   transactionCount(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** Both are quantities, and zero where there is no account. */
   account(address: Hex, context?: LoadContext): Awaitable<{ readonly nonce: Hex; readonly balance: Hex }>;
+  balance(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** Empty where there is none. */
   code(address: Hex, context?: LoadContext): Awaitable<Hex>;
   /** 32 bytes. `slot` is 32 bytes of hex. */
@@ -209,7 +210,7 @@ export interface StateView {
     context?: LoadContext,
   ): Awaitable<QueryResult>;
   /** Blocks after this one that nobody built. */
-  simulate(request: SimulationRequest, context?: LoadContext): Promise<SimulationResult>;
+  simulate(request: SimulationRequest, context?: LoadContext): Awaitable<SimulationResult>;
 }
 
 /**

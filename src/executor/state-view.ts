@@ -124,6 +124,13 @@ export class NativeStateView implements HeldStateView {
     );
   }
 
+  balance(address: Hex, context?: LoadContext): Awaitable<Hex> {
+    return andThen(
+      this.#ask((view) => view.balance(address), context),
+      hexOf,
+    );
+  }
+
   code(address: Hex, context?: LoadContext): Awaitable<Hex> {
     return andThen(
       this.#ask((view) => view.code(address), context),
@@ -181,14 +188,26 @@ export class NativeStateView implements HeldStateView {
     return this.#completeCall({ view, answer }, inline, forPool, context);
   }
 
-  /** Always in the pool: it is long by what it is. */
-  async simulate(request: SimulationRequest, context?: LoadContext): Promise<SimulationResult> {
+  /** At once if it is short, lacks no state, and its trie is there or not to be had; else in the pool. */
+  simulate(request: SimulationRequest, context?: LoadContext): Awaitable<SimulationResult> {
     this.#assertHeld();
+    const text = JSON.stringify(request);
+    // What is pre-confirmed has no trie.
+    const hasTrie = this.#reopen === undefined ? false : this.#tries.ready(this.ref);
+    if (hasTrie !== undefined && text.length <= MAX_INLINE_TEXT) {
+      const answer = inlineShare.run(this.#options.callInlineSteps, (steps) =>
+        this.#view.simulate(text, steps, hasTrie),
+      );
+      if (answer !== BUDGET && answer !== 'T' && isFinal(answer)) return simulationResult(answer);
+    }
+    return this.#simulateInPool(text, context);
+  }
+
+  async #simulateInPool(text: string, context: LoadContext | undefined): Promise<SimulationResult> {
     const scope = new CallScope(this.#options.simulateTimeLimitMs, context);
-    const simulation = new native.NativeSimulation(JSON.stringify(request));
+    const simulation = new native.NativeSimulation(text);
     scope.onCancel = () => simulation.cancel();
     const ask = async (view: NativeView): Promise<NativeAnswer> => {
-      // What is pre-confirmed has no trie.
       const hasTrie = this.#reopen !== undefined && (await this.#tries.prepare(this.ref));
       if (scope.ended !== undefined) return scope.ended;
       const answer = await simulation.run(view, scope.millisecondsLeft, hasTrie);

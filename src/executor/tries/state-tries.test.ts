@@ -91,6 +91,19 @@ describe('state roots of simulated blocks', () => {
     expect(other.scans()).toBe(1);
   });
 
+  it('are the same on the serving thread, where short simulations run once nothing is missing, as in the pool', async () => {
+    const { executor } = setup(100_000);
+    const view = executor.view(outcomes[HEAD]?.header ?? new Uint8Array());
+    const first = view.simulate(REQUEST);
+    expect(first).toBeInstanceOf(Promise);
+    await first;
+    const again = view.simulate(REQUEST);
+    expect(again).not.toBeInstanceOf(Promise);
+    const texts = [await first, await again].map((result) => result.kind === 'done' && String(result.json));
+    expect(texts[0]).toContain('"stateRoot"');
+    expect(texts[1]).toBe(texts[0]);
+  });
+
   it('are made once for many at a time', async () => {
     const { rootAfter, scans } = setup(100_000);
     const roots = await Promise.all([1, 2, 3, 4].map(() => rootAfter(HEAD)));

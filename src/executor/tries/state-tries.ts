@@ -57,11 +57,18 @@ export class StateTries {
     this.#source = source;
   }
 
-  /** Whether the trie of the state after a block is there, or can be made now. */
+  /** Whether the trie of the state after a block is there; undefined where that takes asking `prepare`. */
+  ready(ref: BlockRef): boolean | undefined {
+    if (this.#source === undefined || this.#isTooLarge || this.#chain.maxTrieKeys === 0) return false;
+    if (this.#chain.hasTrie(ref.hash)) return true;
+    return this.#source.isComplete() === false ? false : undefined;
+  }
+
+  /** The same, where it can be made now, too. */
   async prepare(ref: BlockRef): Promise<boolean> {
     const source = this.#source;
-    if (source === undefined || this.#isTooLarge || this.#chain.maxTrieKeys === 0) return false;
-    if (this.#chain.hasTrie(ref.hash)) return true;
+    const isReady = this.ready(ref);
+    if (isReady !== undefined || source === undefined) return isReady === true;
     if (!(await source.isComplete())) return false;
     if (this.#waiting >= MAX_WAITING) throw new OverloadedError();
     this.#waiting++;

@@ -1,6 +1,8 @@
 import type { SimulationResult, StateView } from '../../executor/interface.ts';
 import { HeadError } from '../../head/errors.ts';
+import { andThen } from '../../primitives/awaitable.ts';
 import { type BlockSelector, parseBlockSelector } from '../../primitives/block-selector.ts';
+import type { Awaitable } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
 import { atBlock, passNative, passUnknown, type UpstreamRequest } from '../forwarding.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
@@ -51,32 +53,40 @@ export const ethSimulateV1: Method = {
   },
 };
 
-async function simulate(
+function simulate(
   payload: ReturnType<typeof parseSimulation>,
   request: UpstreamRequest,
   selector: BlockSelector,
   context: MethodContext,
-): Promise<RawJson> {
+): Awaitable<RawJson> {
   const { snapshot } = context;
-  const view = await findView(selector, context);
-  const passed = atBlock(request, 1, view);
-  if (snapshot.isUnknown(view.ref)) return passUnknown(passed, view.ref.number, context);
-  const blockMs = (await snapshot.blockTimeMs()) ?? USUAL_BLOCK_MS;
-  const simulation = { ...payload, blockTime: Math.max(1, Math.round(blockMs / 1_000)) };
-  const result = await view.simulate(simulation, context);
-  return result.kind === 'native'
-    ? passNative(passed, result.address, view, context)
-    : render(result, context);
+  return andThen(findView(selector, context), (view) => {
+    if (snapshot.isUnknown(view.ref)) {
+      return passUnknown(atBlock(request, 1, view), view.ref.number, context);
+    }
+    return andThen(snapshot.blockTimeMs(), (blockMs = USUAL_BLOCK_MS) => {
+      const simulation = { ...payload, blockTime: Math.max(1, Math.round(blockMs / 1_000)) };
+      return andThen(view.simulate(simulation, context), (result) =>
+        result.kind === 'native'
+          ? passNative(atBlock(request, 1, view), result.address, view, context)
+          : render(result, context),
+      );
+    });
+  });
 }
 
 /** The standard has other words for a block that is not there. */
-async function findView(selector: BlockSelector, { snapshot, settings }: MethodContext): Promise<StateView> {
-  try {
-    return await snapshot.viewAt(selector);
-  } catch (error) {
+function findView(selector: BlockSelector, { snapshot, settings }: MethodContext): Awaitable<StateView> {
+  const refuse = (error: unknown): never => {
     if (!settings.compat || !(error instanceof HeadError) || error.type.code !== 'BLOCK_NOT_FOUND')
       throw error;
     throw new MethodError({ code: 'SIMULATION_REFUSED', rpcCode: -32_000, reason: 'header not found' });
+  };
+  try {
+    const found = snapshot.viewAt(selector);
+    return found instanceof Promise ? found.catch(refuse) : found;
+  } catch (error) {
+    return refuse(error);
   }
 }
 

@@ -1,4 +1,3 @@
-import { andThen } from '../../primitives/awaitable.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { parseAddress } from '../../primitives/parse.ts';
 import { readState } from '../forwarding.ts';
@@ -15,7 +14,7 @@ export const ethGetBalance: Method = {
     const address = parseAddress(params[0], 'invalid argument 0');
     const selector = parseBlockSelector(params[1], 'invalid argument 1');
     return readState(selector, { read: 'balance', address }, context, (view) =>
-      andThen(view.account(address, context), ({ balance }) => balance),
+      view.balance(address, context),
     );
   },
 };

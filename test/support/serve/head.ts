@@ -220,6 +220,7 @@ function fakeView(ref: BlockRef, call: FakeCall): StateView {
     timestamp: ref.number * 12,
     transactionCount: () => `0x${ref.number.toString(16)}`,
     account: () => ({ nonce: `0x${ref.number.toString(16)}`, balance: '0x0' }),
+    balance: () => '0x0',
     code: () => '0x',
     storageAt: (_address, slot) => slot,
     call,
@@ -276,6 +277,11 @@ export class FakeHeldView implements HeldStateView {
   code(): Hex {
     this.#assertHeld();
     return '0x';
+  }
+
+  balance(): Hex {
+    this.#assertHeld();
+    return '0x0';
   }
 
   account(): { readonly nonce: Hex; readonly balance: Hex } {

@@ -4,8 +4,10 @@ use crate::call::{query, render, request};
 use crate::chain::NativeChain;
 use crate::errors::{Result, error, malformed};
 use crate::provide::provide;
+use crate::simulation::give;
 use chain_query_evm as core;
-use core::{Chain, Lane, Read};
+use core::{Chain, Lane, Read, SimulationRequest};
+use napi::bindgen_prelude::{Buffer, Either};
 use napi_derive::napi;
 use std::sync::Arc;
 
@@ -95,6 +97,18 @@ impl NativeView {
     }
 
     #[napi(catch_unwind)]
+    pub fn balance(&self, address: String) -> Result<String> {
+        let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
+        Ok(match self.get()?.account(address) {
+            Read::Value(account) => {
+                format!("=0x{:x}", account.map_or_else(Default::default, |account| account.balance))
+            }
+            Read::Missing(missing) => format!("m{}", missing.encode()),
+            Read::Outdated => "o".into(),
+        })
+    }
+
+    #[napi(catch_unwind)]
     pub fn code(&self, address: String) -> Result<String> {
         let address = address.parse().map_err(|_| malformed("an address has 20 bytes"))?;
         Ok(match self.get()?.code(address) {
@@ -132,6 +146,15 @@ impl NativeView {
         let request = request(from, to, gas, data, options)?;
         let asked = query(asked.as_deref())?;
         Ok(render(core::query(self.get()?, &request, &asked, &Lane::Inline(u64::from(budget)))))
+    }
+
+    /// Runs a simulation on this thread within a budget of steps, with state roots if the trie of this block is kept; see
+    /// `NativeSimulation`.
+    #[napi(catch_unwind, ts_return_type = "string | Buffer")]
+    pub fn simulate(&self, text: String, budget: u32, has_trie: bool) -> Result<Either<String, Buffer>> {
+        let request = SimulationRequest::parse(&text).map_err(error)?;
+        let tries = has_trie.then(|| self.chain().map(|chain| chain.tries())).transpose()?;
+        Ok(give(core::simulate(self.get()?, &request, tries, &Lane::Inline(u64::from(budget)))))
     }
 
     /// Keeps what is loaded for a block below the window until `release_loaded`.

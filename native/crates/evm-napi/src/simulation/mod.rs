@@ -6,7 +6,7 @@ use crate::answer::{Answer, guarded};
 use crate::errors::{Result, error};
 use crate::view::NativeView;
 use chain_query_evm as core;
-use core::{CancelFlag, Simulation, SimulationRequest};
+use core::{CancelFlag, Lane, Simulation, SimulationRequest};
 use napi::bindgen_prelude::{Buffer, Either, Env, Object};
 use napi_derive::napi;
 use std::sync::atomic::Ordering;
@@ -50,7 +50,7 @@ impl NativeSimulation {
         Self { cancel: CancelFlag::default(), request: Arc::new(Mutex::new(Request::Text(text))) }
     }
 
-    /// Runs it on a view, for at most `milliseconds` from now, with state roots if the trie of its block is kept. Bytes are its JSON; a text is as of a view, with `e` for a code
+    /// Runs it on a view, for at most `milliseconds` from now, with state roots if the trie of its block is kept. Long JSON is bytes; a text is as of a view, with `e` for a code
     /// and the words of a refusal, and `T` where that trie is gone.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
     pub fn run<'env>(
@@ -62,7 +62,8 @@ impl NativeSimulation {
     ) -> Result<Object<'env>> {
         let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
         let (chain, view) = (Arc::clone(view.chain()?), Arc::clone(view.get()?));
-        let (place, cancel) = (Arc::clone(&self.request), Arc::clone(&self.cancel));
+        let place = Arc::clone(&self.request);
+        let lane = Lane::Pool { deadline, cancel: Arc::clone(&self.cancel) };
         let (answer, promise) = Answer::<Either<String, Buffer>>::new(env)?;
         let job = {
             let (answer, chain) = (Arc::clone(&answer), Arc::clone(&chain));
@@ -70,7 +71,7 @@ impl NativeSimulation {
                 let given = guarded(|| {
                     let request = request(&place)?;
                     let tries = has_trie.then(|| chain.tries());
-                    Ok(core::simulate(&view, &request, tries, deadline, &cancel))
+                    Ok(core::simulate(&view, &request, tries, &lane))
                 });
                 let given = given.and_then(|given| given);
                 // A buffer belongs to the thread of JavaScript: it is made there, around the same bytes.
@@ -96,17 +97,27 @@ impl NativeSimulation {
     }
 }
 
-fn give(simulation: Simulation) -> Either<String, Buffer> {
+/// JSON of this many bytes or more is given in bytes: a string would be copied several times on the thread that serves, and
+/// one that is shorter costs less than bytes that V8 has to know of.
+const LONG: usize = 32_768;
+
+pub(crate) fn give(simulation: Simulation) -> Either<String, Buffer> {
     Either::A(match simulation {
-        Simulation::Done(mut json) => {
+        Simulation::Done(mut json) if json.len() >= LONG => {
             json.shrink_to_fit();
             return Either::B(json.into());
+        }
+        Simulation::Done(mut json) => {
+            json.insert(0, b'=');
+            // It is: a serializer has written it.
+            String::from_utf8(json).unwrap_or_default()
         }
         Simulation::Refused { code, message } => format!("e{code} {message}"),
         Simulation::Missing(missing) => format!("m{}", missing.encode()),
         Simulation::NeedsTrie => "T".into(),
         Simulation::Native(address) => format!("n{address:#x}"),
         Simulation::Outdated => "o".into(),
+        Simulation::Budget => "b".into(),
         Simulation::Timeout => "t".into(),
         Simulation::Cancelled => "c".into(),
     })

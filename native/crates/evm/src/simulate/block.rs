@@ -1,6 +1,7 @@
 //! The blocks of a simulation, one after another.
 
 use super::chain::{self, Placed};
+use super::cost::BLOCK_STEPS;
 use super::ended::{HaltWords, ended, envelope, refusal};
 use super::message::{Filled, Rules, Transaction};
 use super::overrides;
@@ -88,6 +89,10 @@ impl<'a> Blocks<'a> {
         let placed = chain::place(self.spec, self.view.header(), self.request)?;
         let (mut parent, mut parent_hash) = (self.view.header().clone(), self.view.hash());
         for placed in &placed {
+            let meter = &mut state.database.meter;
+            if !meter.charge(BLOCK_STEPS) {
+                return Err(Failure::Stopped(meter.stopped.unwrap_or(Stop::Deadline)));
+            }
             let header = chain::header(self.spec, &parent, parent_hash, placed, self.request.validation);
             // A pretended time must not be answered by the rules before it.
             self.spec.expect_known(&header).map_err(|why| refuse(-32000, why.to_string()))?;

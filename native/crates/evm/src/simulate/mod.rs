@@ -2,6 +2,7 @@
 
 mod block;
 mod chain;
+mod cost;
 mod ended;
 mod message;
 mod overrides;

@@ -1,10 +1,11 @@
 //! One simulation from its beginning to its end.
 
 use super::block::{Blocks, Failure};
+use super::cost::upfront_steps;
 use super::refusal::Refusal;
 use super::request::SimulationRequest;
-use crate::base::limits::CancelFlag;
 use crate::evm::block::SharedMissing;
+use crate::evm::call::Lane;
 use crate::evm::database::{Guess, ViewDb};
 use crate::evm::meter::{Meter, Stop};
 use crate::model::key::Missing;
@@ -14,7 +15,6 @@ use alloy_primitives::Address;
 use revm::database::State;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Keys that one run may lack, as of a call.
 const MAX_MISSING: usize = 2_048;
@@ -35,19 +35,24 @@ pub enum Simulation {
     Native(Address),
     /// The view's block left hot state: resolve it again.
     Outdated,
+    /// Too long for a serving thread, or it lacks state: it belongs in the pool.
+    Budget,
     Timeout,
     Cancelled,
 }
 
-/// Simulates blocks after the view's, on the calling thread, until a time or a wish to stop. Without tries their state roots are
-/// zero: not all of the state is known.
+/// Simulates blocks after the view's, on the calling thread. Without tries their state roots are zero: not all of the state is
+/// known.
 pub fn simulate(
     view: &Arc<View>,
     request: &SimulationRequest,
     tries: Option<&KeptTries>,
-    deadline: Instant,
-    cancel: &CancelFlag,
+    lane: &Lane,
 ) -> Simulation {
+    let is_inline = matches!(lane, Lane::Inline(_));
+    let Some(first) = meter(lane, request) else {
+        return Simulation::Budget;
+    };
     let Some(epoch) = view.enter() else {
         return Simulation::Outdated;
     };
@@ -58,22 +63,26 @@ pub fn simulate(
         return Simulation::NeedsTrie;
     }
     let missing = SharedMissing::default();
-    let run = |guess: Guess| {
-        let mut db = ViewDb::new(Arc::clone(view), Meter::clock(deadline, Arc::clone(cancel)));
+    let run = |guess: Guess, meter: Meter| {
+        let mut db = ViewDb::new(Arc::clone(view), meter);
         db.missing = Rc::clone(&missing);
         db.max_missing = MAX_MISSING;
         db.guess = guess;
         let state = State::builder().with_database(db).with_bundle_update().build();
         Blocks::new(view, request, trie.clone()).run(state)
     };
-    let mut ran = run(Guess::Zero);
-    if (1..MAX_MISSING).contains(&missing.borrow().len()) {
-        ran = run(Guess::One);
+    let mut ran = run(Guess::Zero, first);
+    let may_lack_more = !is_inline && (1..MAX_MISSING).contains(&missing.borrow().len());
+    if may_lack_more && let Some(second) = meter(lane, request) {
+        ran = run(Guess::One, second);
     }
     if !view.check(epoch) {
         return Simulation::Outdated;
     }
     let lacked = missing.borrow_mut().take();
+    if !lacked.is_empty() && is_inline {
+        return Simulation::Budget;
+    }
     if !lacked.is_empty() {
         return Simulation::Missing(view.missing(epoch, lacked));
     }
@@ -82,7 +91,18 @@ pub fn simulate(
         Err(Failure::Refused(Refusal { code, message })) => Simulation::Refused { code, message },
         Err(Failure::Stopped(Stop::Cancelled)) => Simulation::Cancelled,
         Err(Failure::Stopped(Stop::Native(address))) => Simulation::Native(address),
+        Err(Failure::Stopped(Stop::Budget)) if is_inline => Simulation::Budget,
         // Steps are counted only where something is missing.
         Err(Failure::Stopped(Stop::Deadline | Stop::Budget | Stop::Claim)) => Simulation::Timeout,
+    }
+}
+
+/// What bounds a run; nothing where it is too long for its lane before it begins.
+fn meter(lane: &Lane, request: &SimulationRequest) -> Option<Meter> {
+    match lane {
+        Lane::Pool { deadline, cancel } => Some(Meter::clock(*deadline, Arc::clone(cancel))),
+        Lane::Inline(steps) => {
+            upfront_steps(request).and_then(|upfront| steps.checked_sub(upfront)).map(Meter::steps)
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{CONTRACT, Fork, Small, chain_with_code};
 use alloy_primitives::{B256, hex};
-use chain_query_evm::{CancelFlag, Simulation, SimulationRequest, StateTrie, simulate};
+use chain_query_evm::{CancelFlag, Lane, Simulation, SimulationRequest, StateTrie, simulate};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,8 +23,9 @@ fn asked(blocks: &Value, bytes: usize) -> Value {
 fn ends(small: &Small, request: &Value, with_roots: bool, cancel: &CancelFlag) -> Simulation {
     let (view, request) = (small.view(), SimulationRequest::parse(&request.to_string()).unwrap());
     let deadline = Instant::now() + Duration::from_millis(500);
+    let lane = Lane::Pool { deadline, cancel: Arc::clone(cancel) };
     for _ in 0..64 {
-        match simulate(&view, &request, with_roots.then(|| small.chain.tries()), deadline, cancel) {
+        match simulate(&view, &request, with_roots.then(|| small.chain.tries()), &lane) {
             Simulation::Missing(missing) => {
                 let values: Vec<&[u8]> = missing.keys.iter().map(|_| &[][..]).collect();
                 view.provide(&missing, &values).unwrap();
@@ -121,4 +122,33 @@ fn what_no_header_can_say_is_refused() {
     assert_eq!(refused(json!({ "blockOverrides": { "time": "0x64" } })), -38021);
     assert_eq!(refused(json!({ "calls": [{ "to": CONTRACT, "gas": "0xffffffffffffffff" }] })), -38015);
     assert_eq!(refused(json!({ "calls": [{ "to": CONTRACT, "gas": "0x1" }] })), -38013);
+}
+
+#[test]
+fn a_short_one_runs_on_the_thread_that_asks_and_all_else_is_for_the_pool() {
+    let inline = |small: &Small, blocks: &Value, steps: u64| {
+        let request = SimulationRequest::parse(&asked(blocks, 1 << 20).to_string()).unwrap();
+        simulate(&small.view(), &request, None, &Lane::Inline(steps))
+    };
+    let short = json!([{ "calls": [{ "to": CONTRACT, "from": CONTRACT }] }]);
+    let small = chain_with_code(Fork::Osaka, &LOGS);
+    // What the block reads at its beginning and end is not there yet.
+    assert_eq!(inline(&small, &short, 12_000), Simulation::Budget);
+    let pooled = ends(&small, &asked(&short, 1 << 20), false, &Arc::default());
+    assert!(matches!(pooled, Simulation::Done(_)));
+    assert_eq!(inline(&small, &short, 12_000), pooled);
+    // Too few steps for its blocks, for its call, for what it brings.
+    assert_eq!(inline(&small, &short, 64), Simulation::Budget);
+    assert_eq!(inline(&small, &short, 15), Simulation::Budget);
+    let gaps = json!([{ "blockOverrides": { "number": "0xf0" } }]);
+    assert_eq!(inline(&small, &gaps, 12_000), Simulation::Budget);
+    let creation = json!([{ "calls": [{ "from": CONTRACT, "data": format!("0x{}", "00".repeat(49_153)) }] }]);
+    assert_eq!(inline(&small, &creation, 12_000), Simulation::Budget);
+    let slots: serde_json::Map<String, Value> =
+        (0..800).map(|slot| (format!("0x{slot:064x}"), json!(format!("0x{slot:064x}")))).collect();
+    let pretended = json!([{ "stateOverrides": { CONTRACT.to_string(): { "stateDiff": slots } } }]);
+    assert_eq!(inline(&small, &pretended, 12_000), Simulation::Budget);
+    // Code without an end.
+    let endless = chain_with_code(Fork::Osaka, &ENDLESS);
+    assert_eq!(inline(&endless, &short, 12_000), Simulation::Budget);
 }

@@ -1,9 +1,13 @@
 //! A Merkle Patricia trie whose nodes never change once they are shared: a change makes the path to it anew.
 
 use alloy_primitives::{B256, Bytes, keccak256};
-use alloy_trie::nodes::{BranchNodeRef, ExtensionNodeRef, LeafNodeRef, RlpNode};
-use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, TrieMask};
+use alloy_rlp::{EMPTY_STRING_CODE, Header};
+use alloy_trie::nodes::{ExtensionNodeRef, LeafNodeRef, RlpNode};
+use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 use std::sync::{Arc, OnceLock};
+
+/// Bytes of the longest node: a branch of sixteen hashes.
+const MAX_NODE_BYTES: usize = 532;
 
 /// What a leaf holds.
 pub(super) trait Leaf: Clone {
@@ -215,7 +219,7 @@ fn step(path: &Nibbles) -> (usize, Nibbles) {
 }
 
 fn name<V: Leaf>(link: &Link<V>) -> &RlpNode {
-    link.name.get_or_init(|| encode(&link.node, &mut Vec::new()))
+    link.name.get_or_init(|| encode(&link.node, &mut Vec::with_capacity(MAX_NODE_BYTES)))
 }
 
 /// Writes a node to an empty buffer; how the node above names it.
@@ -224,15 +228,18 @@ fn encode<V: Leaf>(node: &Node<V>, buffer: &mut Vec<u8>) -> RlpNode {
         Node::Leaf { path, value } => LeafNodeRef::new(path, &value.encode()).rlp(buffer),
         Node::Extension { path, child } => ExtensionNodeRef::new(path, name(child)).rlp(buffer),
         Node::Branch(children) => {
-            let mut mask = TrieMask::default();
-            let mut names = Vec::with_capacity(16);
-            for (slot, child) in (0_u8..).zip(children.iter()) {
-                if let Some(child) = child {
-                    mask.set_bit(slot);
-                    names.push(name(child).clone());
+            let names: [Option<&RlpNode>; 16] = std::array::from_fn(|slot| children[slot].as_ref().map(name));
+            // The last byte is for the value that no branch has here.
+            let payload_length = 1 + names.iter().map(|name| name.map_or(1, |name| name.len())).sum::<usize>();
+            Header { list: true, payload_length }.encode(buffer);
+            for name in names {
+                match name {
+                    Some(name) => buffer.extend_from_slice(name),
+                    None => buffer.push(EMPTY_STRING_CODE),
                 }
             }
-            BranchNodeRef::new(&names, mask).rlp(buffer)
+            buffer.push(EMPTY_STRING_CODE);
+            RlpNode::from_rlp(buffer)
         }
     }
 }
