@@ -66,7 +66,7 @@ function start(options: Partial<FiltersOptions> = {}) {
     const answer = await poll(filter, limits);
     return answer.kind === 'changes' ? (JSON.parse(answer.json) as unknown) : answer.kind;
   };
-  return { filters, ledger, clock, metrics, version, publish, create, poll, changes };
+  return { filters, ledger, clock, metrics, publish, create, poll, changes };
 }
 
 const sealed = (block: ReturnType<typeof makeBlock>): FeedEvent => ({
@@ -284,42 +284,6 @@ it('tells again what was not sent, also where a later answer was', async () => {
   expect(await poll(filter, { ...LIMITS, maxResults: 1 }).then(numbersOf)).toEqual(['0x3']);
   expect(await changes(filter)).toHaveLength(1);
   expect(await changes(filter)).toEqual([]);
-});
-
-it('knows without a poll that there is nothing new, and tells other threads when there may be', async () => {
-  const { filters, version, clock, publish, create, poll } = start();
-  const [filter, other] = [await create(ALL), await create(ALL)];
-  const versionOf = async (id: string): Promise<number | undefined> => {
-    const answer = await poll(id);
-    return answer.kind === 'changes' ? answer.version : undefined;
-  };
-  expect(filters.hasNothingNew(filter)).toBe(true);
-  expect(filters.hasNothingNew('0x1')).toBe(false);
-  const before = await versionOf(filter);
-  expect(before).toBe(version.now);
-  publish(sealed(makeBlock(GENESIS, [1, 1])));
-  expect(filters.hasNothingNew(filter)).toBe(false);
-  expect(version.now).not.toBe(before);
-  // A part of it is not all of it.
-  const limits = { ...LIMITS, maxResults: 1 };
-  expect(await poll(filter, limits)).toMatchObject({ kind: 'changes', version: undefined });
-  expect(filters.hasNothingNew(filter)).toBe(false);
-  const rest = await poll(filter);
-  expect(rest).toMatchObject({ version: version.now });
-  expect(filters.hasNothingNew(filter)).toBe(true);
-  // An answer that is given back.
-  if (rest.kind !== 'changes') throw new Error(rest.kind);
-  filters.tell({ op: 'settle', filter, poll: rest.poll, isSent: false });
-  expect(filters.hasNothingNew(filter)).toBe(false);
-  expect(version.now).not.toBe(rest.version);
-  // It counts as asking, and what ends is not known any more.
-  const told = await versionOf(filter);
-  clock.now += 600;
-  expect(filters.hasNothingNew(filter)).toBe(true);
-  clock.now += 600;
-  filters.expire();
-  expect([filter, other].map((id) => filters.hasNothingNew(id))).toEqual([true, false]);
-  expect(version.now).not.toBe(told);
 });
 
 it('gives up a filter when too many answers are under way to know what one of them had', async () => {
