@@ -30,6 +30,7 @@ use op_revm::OpTransaction;
 use revm::DatabaseCommit;
 use revm::context::{CfgEnv, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
+use revm::database::AccountStatus;
 use revm::database::DatabaseCommitExt;
 use revm::database::states::bundle_state::BundleRetention;
 use revm::primitives::hardfork::SpecId;
@@ -212,10 +213,11 @@ impl<'a> Blocks<'a> {
             header.requests_hash = Some(self.done(&evm, requests)?.requests_hash());
         }
         let (mut state, _) = evm.finish();
-        let withdrawals = header.withdrawals_root.is_some().then(|| {
-            let list = asked.and_then(|asked| asked.block_overrides.withdrawals.clone());
-            Withdrawals::new(list.unwrap_or_default())
-        });
+        let given = asked.and_then(|asked| asked.block_overrides.withdrawals.clone()).unwrap_or_default();
+        if header.withdrawals_root.is_none() && !given.is_empty() {
+            return Err(refuse(-32000, "withdrawals set before Shanghai activation").into());
+        }
+        let withdrawals = header.withdrawals_root.is_some().then(|| Withdrawals::new(given));
         self.pay(&mut state, &header, withdrawals.as_deref().map_or(&[], Vec::as_slice));
         header.state_root = self.settle(&mut state);
         header.withdrawals_root = withdrawals.as_ref().map(|list| self.withdrawals_root(&header, list));
@@ -333,6 +335,14 @@ impl<'a> Blocks<'a> {
     fn settle(&mut self, state: &mut BlockState) -> B256 {
         state.merge_transitions(BundleRetention::PlainState);
         let bundle = state.take_bundle();
+        // What was wiped so far is wiped: later changes are to what came after, which is all there is.
+        for account in state.cache.accounts.values_mut() {
+            account.status = match account.status {
+                AccountStatus::DestroyedChanged => AccountStatus::InMemoryChange,
+                AccountStatus::Destroyed | AccountStatus::DestroyedAgain => AccountStatus::LoadedNotExisting,
+                other => other,
+            };
+        }
         // Nobody asks for the root of made-up state.
         let is_known = state.database.missing.borrow().is_empty();
         self.trie.as_mut().filter(|_| is_known).map_or(B256::ZERO, |trie| {
@@ -374,7 +384,7 @@ impl<'a> Blocks<'a> {
     ) -> Result<T, Failure> {
         done.map_err(|why| match evm.db().database.meter.stopped {
             Some(stop) => Failure::Stopped(stop),
-            None => refuse(-32603, why.to_string()).into(),
+            None => refuse(-32000, format!("system call failed to execute: {why}")).into(),
         })
     }
 }

@@ -89,11 +89,15 @@ pub(super) fn header(
     };
     let &Placed { number, timestamp, asked } = placed;
     let fields = asked.map_or(&NONE, |asked| &asked.block_overrides);
-    let is_merged = spec.stack == Stack::Op || spec.is_paris_active_at_block(number);
-    let has_time_fork = |active: bool| is_merged && active;
+    let is_london = spec.is_london_active_at_block(number);
+    // What is as late as Shanghai comes after the merge, whatever number it pretends to have.
+    let is_merged = spec.stack == Stack::Op
+        || spec.is_paris_active_at_block(number)
+        || spec.is_shanghai_active_at_timestamp(timestamp);
+    let has_time_fork = |active: bool| is_merged && is_london && active;
     let is_cancun = has_time_fork(spec.is_cancun_active_at_timestamp(timestamp));
     let is_prague = has_time_fork(spec.is_prague_active_at_timestamp(timestamp));
-    let base_fee = spec.is_london_active_at_block(number).then(|| match fields.base_fee_per_gas {
+    let base_fee = is_london.then(|| match fields.base_fee_per_gas {
         Some(fee) => fee.saturating_to(),
         None if validation => next_base_fee(spec, parent, timestamp),
         // Calls that pay nothing are below any other.

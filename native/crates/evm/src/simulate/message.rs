@@ -147,7 +147,9 @@ impl<'a> Filled<'a> {
     /// What the sender must own; `None` when that does not fit into 256 bits.
     fn want(&self) -> Option<U256> {
         // Nobody has as much as the EVM has no numbers for.
-        u128::try_from(self.fee_cap).ok()?;
+        if self.gas > 0 {
+            u128::try_from(self.fee_cap).ok()?;
+        }
         let gas = U256::from(self.gas).checked_mul(self.fee_cap)?;
         let blob_cap = self.asked.max_fee_per_blob_gas.unwrap_or_default();
         let blobs = U256::from(self.blob_gas()).checked_mul(blob_cap)?;

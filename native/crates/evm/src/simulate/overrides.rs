@@ -7,6 +7,7 @@ use crate::evm::precompiles::MeteredPrecompiles;
 use crate::model::code::bytecode;
 use alloy_primitives::map::HashMap;
 use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, keccak256};
+use revm::bytecode::Bytecode;
 use revm::state::{Account, AccountInfo, AccountStatus, EvmStorageSlot};
 use revm::{Database, DatabaseCommit};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +42,10 @@ pub(super) fn displace(
 /// Writes what is overridden into the state.
 pub(super) fn apply(state: &mut BlockState, accounts: &BTreeMap<Address, AccountFields>) {
     for (address, fields) in accounts {
+        // What is named without anything pretended of it is not touched: one that is empty stays.
+        if !pretends(fields) {
+            continue;
+        }
         let found = info(state, *address);
         let mut pretended = found.clone().unwrap_or_default();
         if let Some(nonce) = fields.nonce {
@@ -51,7 +56,10 @@ pub(super) fn apply(state: &mut BlockState, accounts: &BTreeMap<Address, Account
         }
         if let Some(code) = &fields.code {
             pretended.code_hash = if code.is_empty() { KECCAK256_EMPTY } else { keccak256(code) };
-            pretended.code = Some(bytecode(code.clone()));
+            // Before Prague nothing is a delegation.
+            let is_raw = state.database.delegations;
+            pretended.code =
+                Some(if is_raw { bytecode(code.clone()) } else { Bytecode::new_legacy(code.clone()) });
         }
         match (&fields.state, &fields.state_diff) {
             (Some(slots), _) => {
@@ -60,10 +68,22 @@ pub(super) fn apply(state: &mut BlockState, accounts: &BTreeMap<Address, Account
                 }
                 write(state, *address, pretended, AccountStatus::Created, slots);
             }
-            (None, Some(slots)) => write(state, *address, pretended, AccountStatus::empty(), slots),
-            (None, None) => write(state, *address, pretended, AccountStatus::empty(), &HashMap::default()),
+            (None, slots) => {
+                let none = HashMap::default();
+                let slots = slots.as_ref().unwrap_or(&none);
+                // Empty as it is, it is in the state until a transaction touches it, as in geth.
+                let status = if pretended.is_empty() { AccountStatus::Created } else { AccountStatus::empty() };
+                write(state, *address, pretended, status, slots);
+            }
         }
     }
+}
+
+/// Whether anything is pretended of an account.
+fn pretends(fields: &AccountFields) -> bool {
+    let has_slots = fields.state_diff.as_ref().is_some_and(|slots| !slots.is_empty());
+    let is_named = fields.nonce.is_some() || fields.balance.is_some() || fields.code.is_some();
+    is_named || has_slots || fields.state.is_some()
 }
 
 /// An account as it is now.

@@ -96,7 +96,8 @@ impl<C: ContextTr<Journal: JournalExt>> Inspector<C> for Transfers {
     }
 
     fn create_end(&mut self, _: &mut C, _: &CreateInputs, outcome: &mut CreateOutcome) {
-        self.leave(outcome.result.result.is_ok());
+        // Who has no nonce left creates nothing, and is not told that it failed.
+        self.leave(outcome.result.result.is_ok() && outcome.address.is_some());
     }
 
     fn selfdestruct(&mut self, contract: Address, target: Address, value: U256) {

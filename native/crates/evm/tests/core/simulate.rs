@@ -52,6 +52,7 @@ fn keep_trie(small: &Small) -> bool {
 }
 
 const ZERO: &str = "0x0000000000000000000000000000000000000000000000000000000000000000";
+const ONES: &str = "0x1111111111111111111111111111111111111111111111111111111111111111";
 
 #[test]
 fn blocks_of_the_op_stack_follow_each_other_at_their_own_pace() {
@@ -151,4 +152,51 @@ fn a_short_one_runs_on_the_thread_that_asks_and_all_else_is_for_the_pool() {
     // Code without an end.
     let endless = chain_with_code(Fork::Osaka, &ENDLESS);
     assert_eq!(inline(&endless, &short, 12_000), Simulation::Budget);
+}
+
+#[test]
+fn before_their_forks_nothing_is_a_delegation_or_a_withdrawal() {
+    let small = chain_with_code(Fork::London, &LOGS);
+    let code = format!("0xef0100{}", hex::encode(CONTRACT));
+    let calls = json!([{ "to": CONTRACT, "from": CONTRACT, "gas": "0x186a0" }]);
+    let block = json!({ "stateOverrides": { CONTRACT.to_string(): { "code": code } }, "calls": calls });
+    let found = blocks(&small, &asked(&json!([block]), 1 << 20), false);
+    assert_eq!(found[0]["calls"][0]["status"], "0x0", "0xef is no opcode");
+    assert_eq!(found[0]["calls"][0]["gasUsed"], "0x186a0");
+    let paid = json!({ "index": "0x0", "validatorIndex": "0x0", "address": CONTRACT, "amount": "0x1" });
+    let request = asked(&json!([{ "blockOverrides": { "withdrawals": [paid] } }]), 1 << 20);
+    let early = Simulation::Refused { code: -32000, message: "withdrawals set before Shanghai activation".into() };
+    assert_eq!(ends(&small, &request, false, &Arc::default()), early);
+    let none = asked(&json!([{ "blockOverrides": { "withdrawals": [] } }]), 1 << 20);
+    assert_eq!(blocks(&small, &none, false)[0].get("withdrawalsRoot"), None);
+}
+
+#[test]
+fn an_account_that_is_pretended_is_in_the_state_though_it_is_empty() {
+    let small = chain_with_code(Fork::Prague, &LOGS);
+    assert!(keep_trie(&small));
+    let root = |fields: Value| {
+        let accounts = json!({ "0x1ea111bc232fe36dc611c1cfe8505fc65656fd24": fields });
+        blocks(&small, &asked(&json!([{ "stateOverrides": accounts }]), 1 << 20), true)[0]["stateRoot"].clone()
+    };
+    let untouched = root(json!({}));
+    assert_eq!(root(json!({ "stateDiff": {} })), untouched);
+    let empty = root(json!({ "balance": "0x0" }));
+    assert_ne!(empty, untouched, "as in geth, whose overrides leave empty accounts");
+    assert_eq!(root(json!({ "nonce": "0x0" })), empty);
+    assert_ne!(root(json!({ "stateDiff": { ONES: ONES } })), empty, "with its slots");
+}
+
+#[test]
+fn storage_that_is_pretended_stays_when_its_account_changes_in_a_later_block() {
+    let small = chain_with_code(Fork::Prague, &LOGS);
+    assert!(keep_trie(&small));
+    let root = |whole: &str, nonce: &str| {
+        let first = json!({ "stateOverrides": { CONTRACT.to_string(): { whole: { ONES: ONES } } } });
+        let second = json!({ "stateOverrides": { CONTRACT.to_string(): { "nonce": nonce } } });
+        blocks(&small, &asked(&json!([first, second]), 1 << 20), true)[1]["stateRoot"].clone()
+    };
+    // It has no slots of its own, so that both say the same.
+    assert_eq!(root("state", "0x7"), root("stateDiff", "0x7"));
+    assert_ne!(root("state", "0x7"), root("state", "0x8"));
 }
