@@ -34,13 +34,17 @@ function withKinds(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withKinds);
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      key === 'error' && typeof inner === 'string'
-        ? kindOf({ code: -32000, message: inner })
-        : withKinds(inner),
-    ]),
+    Object.entries(value).map(([key, inner]) => [key, key === 'error' ? faultOf(inner) : withKinds(inner)]),
   );
+}
+
+/** What is said of a fault inside of a result: words, or words with a code; those of a revert are the same in both. */
+function faultOf(error: unknown): unknown {
+  if (typeof error === 'string') return kindOf({ code: -32000, message: error });
+  if (typeof error !== 'object' || error === null || !('message' in error)) return withKinds(error);
+  const message = String(error.message);
+  const kind = kindOf({ code: -32000, message });
+  return { ...error, message: kind === 'revert' ? message : kind };
 }
 
 /** geth gives the accounts and slots of an access list in no order, and words faults as in errors. */

@@ -10,9 +10,9 @@ export interface Chain {
 // Where the official chain changes its rules, by block and by time; its blocks are ten seconds apart.
 export const forks = {
   ...{ constantinople: 12, petersburg: 15, berlin: 24, london: 27, paris: 36 },
-  ...{ cancunTime: 420, pragueTime: 450 },
+  ...{ shanghaiTime: 390, cancunTime: 420, pragueTime: 450 },
 } as const;
-const secondsPerBlock = 10;
+export const secondsPerBlock = 10;
 
 export interface CallContext {
   readonly isMerged: boolean;
@@ -22,7 +22,8 @@ export interface CallContext {
   readonly isPrague: boolean;
 }
 
-function selectedNumber(selector: unknown, chain: Chain): number {
+/** The number of the block that a selector means. */
+export function selectedNumber(selector: unknown, chain: Chain): number {
   const fields = asFields(selector);
   const chosen = fields?.['blockNumber'] ?? fields?.['blockHash'] ?? selector;
   if (typeof chosen !== 'string') return chain.head;

@@ -61,16 +61,35 @@ function judge(request: Call, geth: Answer, ours: Answer, mode: Mode): string | 
   return mode.deviations.find(({ allows }) => allows?.({ request, geth, ours }) === true)?.id ?? false;
 }
 
+export interface Urls {
+  readonly geth: string;
+  /** The geth that is asked for simulations: one that is younger than their standard. */
+  readonly simulating: string;
+  readonly ours: string;
+}
+
+/** geth's answers, in order, whichever of the two was asked. */
+async function askGeth({ geth, simulating }: Urls, asked: readonly Call[]): Promise<readonly Answer[]> {
+  const isSimulation = ({ method }: Call): boolean => method === 'eth_simulateV1';
+  const [simulations, others] = [asked.filter(isSimulation), asked.filter((call) => !isSimulation(call))];
+  const [simulated, told] = await Promise.all([
+    simulations.length === 0 ? [] : sendBatch(simulating, simulations),
+    others.length === 0 ? [] : sendBatch(geth, others),
+  ]);
+  const [next, nextOther] = [simulated.values(), told.values()];
+  return asked.flatMap((call) => (isSimulation(call) ? next : nextOther).next().value ?? []);
+}
+
 /** Asks both servers a batch and judges entry by entry. */
 export async function judgeBatch(
-  urls: { readonly geth: string; readonly ours: string },
+  urls: Urls,
   requests: readonly { readonly index: number; readonly request: Call }[],
   mode: Mode,
 ): Promise<readonly Verdict[]> {
   const plans = requests.map(({ request }) => plan(request, mode));
   const [theirs, own] = await Promise.all([
-    sendBatch(
-      urls.geth,
+    askGeth(
+      urls,
       plans.map(({ asked }) => asked),
     ),
     sendBatch(

@@ -2,11 +2,17 @@ import type { RpcError } from '../support/servers/rpc-client.ts';
 
 /** Classes of failure that two servers must agree on, by the words that geth and ours use for them; first match wins. */
 const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
+  // Of a system contract that is overridden; why it fails is told in too many words.
+  ['system call', /system call failed/],
   ['revert', /execution reverted/i],
   ['crash', /handler crashed/],
   ['invalid opcode', /invalid opcode/i],
   ['timeout', /timeout|time limit|timed out/i],
   ['intrinsic gas', /intrinsic gas/],
+  ['block gas limit', /block gas limit reached/],
+  ['block order', /must be in order/],
+  ['nonce', /nonce too (low|high)/],
+  ['early withdrawals', /ethash does not support withdrawals|withdrawals set before Shanghai/],
   ['floor gas', /floor data gas/],
   ['initcode size', /max initcode size|initcode.*(limit|size)/i],
   ['funds', /insufficient (funds|balance)/i],
@@ -16,6 +22,7 @@ const kinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['blob hashes', /blob/i],
   ['authorization list', /EIP-7702|auth(orization)? list/i],
   ['fee styles', /both gasPrice and/],
+  ['zero price', /must be non-zero after london/],
   ['chain id', /chain ?id/i],
   ['out of gas', /out of gas|gas uint64 overflow/i],
   // One kind for both ends of the stack: revm calls a DUP or SWAP of what is not there an overflow.

@@ -32,9 +32,14 @@ export function overridesOf(request: Call): { readonly accounts: unknown; readon
 
 const blockIndexes: ReadonlyMap<string, number> = new Map([
   ...['eth_getStorageAt', 'eth_getProof'].map((name) => [name, 2] as const),
-  ...[...CALLS, 'eth_getTransactionCount', 'eth_getBalance', 'eth_getCode', 'eth_feeHistory'].map(
-    (name) => [name, 1] as const,
-  ),
+  ...[
+    ...CALLS,
+    'eth_getTransactionCount',
+    'eth_getBalance',
+    'eth_getCode',
+    'eth_feeHistory',
+    'eth_simulateV1',
+  ].map((name) => [name, 1] as const),
   ...[
     ...['eth_getBlockReceipts', 'eth_getBlockByNumber', 'eth_getHeaderByNumber'],
     ...['eth_getBlockTransactionCountByNumber', 'eth_getTransactionByBlockNumberAndIndex'],

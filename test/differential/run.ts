@@ -2,9 +2,18 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
+import { officialChain, opGethBinary } from '../support/servers/paths.ts';
 import { firstDifference } from './compare.ts';
 import { type Corpus, readCorpus } from './corpus.ts';
-import { checkDocument, judgeBatch, type Mode, modesOn, undetected, type Verdict } from './judge.ts';
+import {
+  checkDocument,
+  judgeBatch,
+  type Mode,
+  modesOn,
+  type Urls,
+  undetected,
+  type Verdict,
+} from './judge.ts';
 import { all, makeRequest } from './requests.ts';
 
 const batchSize = 100;
@@ -49,7 +58,7 @@ function show({ index, request, asked, geth, ours }: Verdict): void {
   console.log(`  first at ${firstDifference(geth, ours)}`);
 }
 
-async function pass(urls: { geth: string; ours: string }, corpus: Corpus, mode: Mode): Promise<void> {
+async function pass(urls: Urls, corpus: Corpus, mode: Mode): Promise<void> {
   const started = performance.now();
   const uses = new Map<string, number>(mode.deviations.map(({ id }) => [id, 0]));
   const missed: Verdict[] = [];
@@ -93,8 +102,13 @@ async function pass(urls: { geth: string; ours: string }, corpus: Corpus, mode: 
 }
 
 console.log(`seed ${seed}`);
-await using geth = await startArchiveGeth();
-const corpus = await readCorpus(geth.url);
+await using stack = new AsyncDisposableStack();
+const [{ url: geth }, { url: simulating }] = await Promise.all([
+  startArchiveGeth().then((server) => stack.use(server)),
+  // op-geth is a geth 1.17.2 where the chain is not of the OP stack.
+  startArchiveGeth(officialChain, opGethBinary()).then((server) => stack.use(server)),
+]);
+const corpus = await readCorpus(geth);
 const modes = modesOn(corpus);
 await checkDocument(modes.contract);
 console.log(
@@ -103,14 +117,14 @@ console.log(
 );
 if (values.url !== undefined) {
   const mode = values.strict ? modes.strict : values.compat ? modes.compat : modes.contract;
-  await pass({ geth: geth.url, ours: values.url === 'geth' ? geth.url : values.url }, corpus, mode);
+  await pass({ geth, simulating, ours: values.url === 'geth' ? geth : values.url }, corpus, mode);
 } else {
   if (!values.compat) {
     await using node = await startOurNode(patient);
-    await pass({ geth: geth.url, ours: node.dedicatedUrl }, corpus, modes.contract);
+    await pass({ geth, simulating, ours: node.dedicatedUrl }, corpus, modes.contract);
   }
   await using node = await startOurNode(['--compat', 'execution-apis', ...patient]);
-  await pass({ geth: geth.url, ours: node.dedicatedUrl }, corpus, modes.compat);
+  await pass({ geth, simulating, ours: node.dedicatedUrl }, corpus, modes.compat);
 }
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

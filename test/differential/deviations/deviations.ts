@@ -6,6 +6,7 @@ import { type Deviation, errorOf, isEmptyList } from './deviation.ts';
 import { feeDeviations } from './fees.ts';
 import { logDeviations } from './log.ts';
 import { selectorDeviations } from './selector.ts';
+import { simulationDeviations } from './simulation.ts';
 import { failedDeposit, traceDeviations, unmergedPrestate } from './trace.ts';
 
 /** geth 1.16.7 has no time with transactions; newer ones do, as the official vectors have it. */
@@ -51,5 +52,6 @@ export function deviationsOn(chain: Chain): readonly Deviation[] {
     ...traceDeviations,
     unmergedPrestate(chain),
     failedDeposit,
+    ...simulationDeviations(chain),
   ];
 }

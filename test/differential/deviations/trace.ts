@@ -59,14 +59,15 @@ const INTERCHANGEABLE: readonly unknown[] = [
   ...['stack', 'out of gas', 'precompile', 'return data', 'write protection'],
 ];
 
-function sameFaults(value: unknown): unknown {
+/** A result with faults that are interchangeable under one name, wherever they are told. */
+export function sameFaults(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sameFaults);
   const fields = asFields(value);
   if (fields === undefined) return value;
   return Object.fromEntries(
     Object.entries(fields).map(([key, inner]) => [
       key,
-      key === 'error' && INTERCHANGEABLE.includes(inner) ? 'halt' : sameFaults(inner),
+      (key === 'error' || key === 'message') && INTERCHANGEABLE.includes(inner) ? 'halt' : sameFaults(inner),
     ]),
   );
 }

@@ -63,9 +63,11 @@ export interface ArchiveChain {
 }
 
 /** An archive node holding a chain; the official one with head, safe and finalized as its authors mean them. */
-export async function startArchiveGeth(chain: ArchiveChain = officialChain): Promise<Geth> {
+export async function startArchiveGeth(
+  chain: ArchiveChain = officialChain,
+  binary = gethBinary(),
+): Promise<Geth> {
   const dir = await tempDir('geth');
-  const binary = gethBinary();
   const secret = randomBytes(32);
   const secretFile = join(dir.path, 'jwt');
   await writeFile(secretFile, secret.toString('hex'));
