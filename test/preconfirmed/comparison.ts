@@ -6,6 +6,7 @@ import type { Difference } from '../replica/comparison.ts';
 import { type Answer, sendBatch, sendBatchNoting } from '../support/servers/rpc-client.ts';
 import type { Kind, Question } from './question.ts';
 import type { Moment } from './rig.ts';
+import { unrooted } from './simulation-questions.ts';
 
 /** What an answer says about the state it was made from (B3). */
 export interface Named {
@@ -57,7 +58,8 @@ const deviations = deviationsOn({ head: 0, hashes: [] }).filter(
 );
 
 /** `equal`, `different`, or which deviation allows it. Only calls may fail in words of their own. */
-function judge({ kind, ours: request }: Question, expected: Answer, ours: Answer): string {
+function judge({ kind, ours: request }: Question, told: Answer, ours: Answer): string {
+  const expected = request.method === 'eth_simulateV1' ? unrooted(told, ours) : told;
   if (agree(kind === 'block' ? untilSealed(expected, ours) : expected, ours)) return 'equal';
   if (kind !== 'call') return 'different';
   const exchange = { request, geth: expected, ours };

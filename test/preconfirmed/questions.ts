@@ -11,8 +11,10 @@ import { workloadContracts } from '../support/workload/contracts.ts';
 import { beaconRoots, historyContract } from '../support/workload/system.ts';
 import type { Workload } from '../support/workload/workload.ts';
 import { blockQuestions } from './block-questions.ts';
+import { feeQuestions } from './fee-questions.ts';
 import { only, type Question, type Reading, stateQuestion, tipOf, unsealed } from './question.ts';
 import type { Moment } from './rig.ts';
+import { simulationQuestion } from './simulation-questions.ts';
 import { traceQuestions } from './trace-questions.ts';
 
 /** What a filter may say beside its range. */
@@ -216,6 +218,7 @@ export async function pendingQuestions(
         [12, () => randomCall(reading, random, corpus)],
         [3, () => randomEstimate(reading, random, corpus)],
         [2, () => accessListQuestion(reading, random, corpus)],
+        [2, () => simulationQuestion(reading, random, corpus)],
       ]),
     );
   }
@@ -234,12 +237,13 @@ export async function pendingQuestions(
 }
 
 /** What is asked of both tags when a block was sealed. */
-export function sealedQuestions(
+export async function sealedQuestions(
   moment: Moment,
   random: Random,
   workload: Workload,
   corpus: Corpus,
-): readonly Question[] {
+  oldest: number,
+): Promise<readonly Question[]> {
   const both = (['latest', 'pending'] as const).flatMap((tag) => {
     const reading: Reading = { tag, moment };
     return [
@@ -254,6 +258,8 @@ export function sealedQuestions(
   return [
     ...both,
     latestLogs(moment),
+    await simulationQuestion({ tag: 'latest', moment }, random, corpus),
+    ...feeQuestions(moment, random, oldest),
     logsQuestion(moment, 'pending'),
     logsQuestion(moment, moment.head.number),
   ];

@@ -74,7 +74,7 @@ export async function compareAll(
       const newest = moment.stack.at(-1);
       const atLeast = sealed || newest === undefined ? `${number}` : `${newest.number};${newest.index}`;
       const questions = sealed
-        ? sealedQuestions(moment, random(0x2000), workload, corpus)
+        ? await sealedQuestions(moment, random(0x2000), workload, corpus, oldest)
         : await pendingQuestions(moment, random(0x2000), workload, corpus, oldest);
       await comparison.settled(what, moment, questions, atLeast);
     };

@@ -55,7 +55,7 @@ export const ethFeeHistory: Method = {
   result: {
     name: 'history',
     description:
-      'Lists by block, the oldest first; those of base fees have one entry more, of the next block.',
+      'Lists by block, the oldest first; those of base fees have one entry more, of the next block. `reward` of a block without transactions is zero.',
     schema: {
       type: 'object',
       required: ['oldestBlock', 'gasUsedRatio'],

@@ -11,7 +11,8 @@ export const ethMaxPriorityFeePerGas: Method = {
   result: {
     name: 'tip',
     description:
-      'Of the three lowest tips of each of the last 20 blocks, the one that 60 % do not exceed. On OP-stack chains the least, unless the last block was full.',
+      'Of the three lowest tips of each of the last 20 blocks, the one that 60 % do not exceed; tips below 2 wei and those of the builder itself do not count, and a block without any counts as one tip of 1,000,000 wei. ' +
+      'On OP-stack chains 1,000,000 wei, unless the last block was full: then a tenth more than the median of its tips, deposits as zero, if that is more.',
     schema: quantitySchema,
   },
   async handle(_params, context) {
