@@ -24,9 +24,9 @@ use alloy_evm::eth::eip6110::{DEPOSIT_REQUEST_TYPE, parse_deposits_from_receipts
 use alloy_evm::{EthEvm, Evm, EvmEnv};
 use alloy_op_evm::{OpEvm, OpTx};
 use alloy_primitives::map::AddressMap;
-use alloy_primitives::{Address, B256, Bloom, Bytes};
+use alloy_primitives::{Address, B256, Bloom, Bytes, U256};
 use op_alloy_consensus::L2_TO_L1_MESSAGE_PASSER_ADDRESS;
-use op_revm::OpTransaction;
+use op_revm::{L1BlockInfo, OpTransaction};
 use revm::DatabaseCommit;
 use revm::context::{CfgEnv, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
@@ -134,7 +134,15 @@ impl<'a> Blocks<'a> {
                 let op = OpRules::of(self.spec, &env, header.timestamp);
                 let rules = self.relax(&mut env.cfg_env, &env.block_env, |fork| fork.into_eth_spec());
                 state.database.delegations = rules.fork.is_enabled_in(SpecId::PRAGUE);
-                let evm = OpEvm::new(op_evm(state, env, op, &[], transfers), inspects);
+                let mut evm = op_evm(state, env, op, &[], transfers);
+                // op-revm gives back of the operator's fee what gas was left, even where none was charged.
+                evm.0.ctx.chain = L1BlockInfo {
+                    l2_block: Some(U256::from(header.number)),
+                    operator_fee_scalar: Some(U256::ZERO),
+                    operator_fee_constant: Some(U256::ZERO),
+                    ..L1BlockInfo::default()
+                };
+                let evm = OpEvm::new(evm, inspects);
                 // No bytes, so no fee for L1 data and none for the operator, as in a call.
                 let sent = |tx: TxEnv| {
                     let mut op = OpTransaction::new(tx);

@@ -200,3 +200,18 @@ fn storage_that_is_pretended_stays_when_its_account_changes_in_a_later_block() {
     assert_eq!(root("state", "0x7"), root("stateDiff", "0x7"));
     assert_ne!(root("state", "0x7"), root("state", "0x8"));
 }
+
+#[test]
+fn nobody_is_given_back_a_fee_of_the_operator_that_was_not_charged() {
+    let small = chain_with_code(Fork::Isthmus, &LOGS);
+    let slot = format!("0x{:064x}", 8);
+    let fees = json!({ "0x4200000000000000000000000000000000000015": { "stateDiff": { slot: ONES } } });
+    let from = "0x1ea111bc232fe36dc611c1cfe8505fc65656fd24";
+    let call = |value: &str| json!({ "to": CONTRACT, "from": from, "gas": "0xf4240", "value": value });
+    let request = |second: &str| {
+        let block = json!({ "stateOverrides": fees, "calls": [call("0x0"), call(second)] });
+        ends(&small, &asked(&json!([block]), 1 << 20), false, &Arc::default())
+    };
+    assert!(matches!(request("0x0"), Simulation::Done(_)));
+    assert!(matches!(request("0x1"), Simulation::Refused { code: -38014, .. }), "it has nothing");
+}
