@@ -1,7 +1,7 @@
 import { type Hex, zeroHash } from 'viem';
 import type { Corpus } from '../differential/corpus.ts';
 import { asFields, type Fields } from '../differential/request-shape.ts';
-import { simulatedCall } from '../differential/simulations/requests.ts';
+import { simulatedCall, tellsTransfers } from '../differential/simulations/requests.ts';
 import type { Random } from '../support/random.ts';
 import { secondsPerBlock } from '../support/servers/op-sequencer.ts';
 import type { Answer } from '../support/servers/rpc-client.ts';
@@ -44,7 +44,10 @@ export async function simulationQuestion(
   }
   const asked = {
     ...{ blockStateCalls: blocks, validation },
-    ...{ traceTransfers: random.chance(0.4), returnFullTransactions: random.chance(0.4) },
+    ...{
+      traceTransfers: random.chance(0.4) && tellsTransfers(blocks),
+      returnFullTransactions: random.chance(0.4),
+    },
   };
   const payload: unknown = JSON.parse(JSON.stringify(asked));
   return stateQuestion('call', 'eth_simulateV1', reading, (block) => [payload, block]);

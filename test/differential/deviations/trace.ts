@@ -139,7 +139,7 @@ export const failedDeposit: Deviation = {
     const isSame = (trace: unknown, at: number): boolean =>
       isFailedDeposit(trace)
         ? typeof asFields(own[at])?.['error'] === 'string'
-        : isDeepStrictEqual(comparable(trace), comparable(own[at]));
+        : isDeepStrictEqual(sameFaults(comparable(trace)), sameFaults(comparable(own[at])));
     return theirs.some(isFailedDeposit) && theirs.length === own.length && theirs.every(isSame);
   },
 };

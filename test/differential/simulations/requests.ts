@@ -70,8 +70,13 @@ function movedPrecompile(random: Random, corpus: Corpus, accounts: Accounts): Ac
 }
 
 const zeroAddress = `0x${'00'.repeat(20)}`;
-/** A CALLCODE as our programs have it. */
+/** A CALLCODE as our programs have it: geth has a transfer for one with a value, which moves nothing. */
 const callcode = /f26000523d604052/;
+
+/** Whether both would tell the same transfers. */
+export function tellsTransfers(blocks: readonly unknown[]): boolean {
+  return !callcode.test(JSON.stringify(blocks));
+}
 
 /** What the system calls in each block. */
 const systemContracts = [
@@ -169,10 +174,7 @@ export async function simulationParams(random: Random, corpus: Corpus): Promise<
   const payload = {
     blockStateCalls: random.chance(0.003) ? random.list(random.pick([0, 257]), () => ({})) : blocks,
     ...(isValidated || random.chance(0.1) ? { validation: isValidated } : {}),
-    // geth has a transfer for a CALLCODE with a value, which moves nothing.
-    ...(random.chance(0.4) && !callcode.test(JSON.stringify(blocks))
-      ? { traceTransfers: random.chance(0.9) }
-      : {}),
+    ...(random.chance(0.4) && tellsTransfers(blocks) ? { traceTransfers: random.chance(0.9) } : {}),
     ...(random.chance(0.4) ? { returnFullTransactions: random.chance(0.9) } : {}),
   };
   return random.chance(0.95) ? [payload, base.selector] : [payload];
