@@ -3,6 +3,7 @@ import type { LoadContext } from '../executor/interface.ts';
 import type { FeedEvent } from '../feed/interface.ts';
 import { OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 import { type Hex, toHex } from '../primitives/hex.ts';
+import { Shares } from '../primitives/shares.ts';
 import { receiptOf } from './block-answers.ts';
 import { HeadError } from './errors.ts';
 import type { Head } from './head.ts';
@@ -23,18 +24,18 @@ export interface ReceiptWait extends Disposable {
 /** Those who wait for receipts: all of them hear of one event, and nobody looks again and again. */
 export class ReceiptWaiters {
   readonly #head: Pick<Head, 'read'>;
-  readonly #max: number;
+  /** Those of one client are never so many that others find no place. */
+  readonly #places: Shares;
   readonly #waiting = new Map<Hex, Set<() => void>>();
-  #count = 0;
 
   constructor(head: Pick<Head, 'read'>, { max }: { readonly max: number }) {
     this.#head = head;
-    this.#max = max;
+    this.#places = new Shares(max);
   }
 
   /** How many wait. */
   get count(): number {
-    return this.#count;
+    return this.#places.taken;
   }
 
   /** Takes what every thread answers from by now. */
@@ -47,10 +48,9 @@ export class ReceiptWaiters {
       for (const wakes of this.#waiting.values()) for (const wake of wakes) wake();
   }
 
-  /** Begins to wait, so that nothing is missed from now on; throws `OverloadedError` when too many do. */
-  begin(hash: Hex): ReceiptWait {
-    if (this.#count >= this.#max) throw new OverloadedError();
-    this.#count++;
+  /** Begins to wait, so that nothing is missed from now on; throws `OverloadedError` when too many do, or too many of one client. */
+  begin(hash: Hex, client: string): ReceiptWait {
+    if (!this.#places.take(client, 1)) throw new OverloadedError();
     let next = Promise.withResolvers<void>();
     const wake = (): void => {
       next.resolve();
@@ -82,7 +82,7 @@ export class ReceiptWaiters {
       },
       [Symbol.dispose]: () => {
         if (!wakes.delete(wake)) return;
-        this.#count--;
+        this.#places.give(client, 1);
         if (wakes.size === 0) this.#waiting.delete(hash);
       },
     };

@@ -37,8 +37,8 @@ export const SENDING_OPTIONS = {
     commands: SERVE,
     value: 'N',
     parse: count({ min: 0, max: 1_000_000 }),
-    default: '1024',
-    doc: 'Requests that wait for a receipt at the same time, per thread. More are refused before anything is sent.',
+    default: '512',
+    doc: 'Requests that wait for a receipt at the same time, per thread; below --max-in-flight, or they keep out all others. One client gets no more than are left free for the others. More are refused before anything is sent.',
   },
   poolNonce: {
     group: 'Sending',

@@ -32,7 +32,7 @@ export const ethSendRawTransactionSync: Method = {
     const transaction = readSendable(NAME, params[0], context);
     const timeoutMs = readTimeout(params[1], sync);
     // Before it is sent: it may be executed before anybody says that it was taken.
-    using wait = services.receipts.begin(transaction.hash);
+    using wait = services.receipts.begin(transaction.hash, context.client);
     await transaction.send();
     const receipt = await wait.read(timeoutMs, context.signal);
     if (receipt === undefined) throw await unseen(transaction, timeoutMs, context);
