@@ -78,8 +78,7 @@ export const ethFeeHistory: Method = {
     const { snapshot, settings } = context;
     const last = await lastBlock(newest, snapshot);
     const wanted = Math.min(count, settings.maxFeeHistoryBlocks, last + 1);
-    const samples = await readSamples(context, last, wanted, percentiles.length > 0);
-    return JSON.stringify(render(samples, last, percentiles));
+    return render(await readBlocks(context, last, wanted, percentiles), last, percentiles.length > 0);
   },
 };
 
@@ -131,40 +130,44 @@ async function lastBlock(selector: BlockSelector, snapshot: Snapshot): Promise<n
   return parts?.number ?? snapshot.notFound(selector);
 }
 
-/** The newest first; fewer where no more are held. */
-async function readSamples(
+/** The fees of a block, and what was paid at each percentile as JSON. */
+interface ReadBlock {
+  readonly fees: BlockFees;
+  readonly rewards: string;
+}
+
+/** The newest first; fewer where no more are held. What is long about it is done here, where others get their turn. */
+async function readBlocks(
   { snapshot, settings, signal }: MethodContext,
   last: number,
   wanted: number,
-  withTips: boolean,
-): Promise<readonly FeeSample[]> {
+  percentiles: readonly number[],
+): Promise<readonly ReadBlock[]> {
   const { fees } = settings.services;
-  const samples: FeeSample[] = [];
+  const blocks: ReadBlock[] = [];
   const pace = new Pace();
+  const withTips = percentiles.length > 0;
   for (let number = last; number > last - wanted; number--) {
     const only = withTips ? undefined : await fees.fees(snapshot, number);
     const sample = withTips ? await fees.sample(snapshot, number) : only && { fees: only, tips: [] };
     if (sample === undefined) break;
-    samples.push(sample);
-    if (pace.spend(8 + sample.tips.length)) {
+    const rewards = withTips ? JSON.stringify(rewardsOf(sample, percentiles)) : '';
+    blocks.push({ fees: sample.fees, rewards });
+    if (pace.spend(8 + sample.tips.length + percentiles.length)) {
       await pace.rest();
       if (signal.aborted) throw new MethodError({ code: 'CANCELLED' });
     }
   }
-  return samples;
+  return blocks;
 }
 
-function render(
-  newestFirst: readonly FeeSample[],
-  last: number,
-  percentiles: readonly number[],
-): Readonly<Record<string, unknown>> {
-  const samples = newestFirst.toReversed();
-  const blocks = samples.map(({ fees }) => fees);
+function render(newestFirst: readonly ReadBlock[], last: number, withTips: boolean): string {
+  const read = newestFirst.toReversed();
+  const blocks = read.map(({ fees }) => fees);
   const newest = blocks.at(-1);
-  return {
-    oldestBlock: toQuantity(last - samples.length + 1),
-    ...(percentiles.length > 0 && { reward: samples.map((sample) => rewardsOf(sample, percentiles)) }),
+  const oldestBlock = toQuantity(last - blocks.length + 1);
+  const rewards = withTips ? `"reward":[${read.map((block) => block.rewards).join()}],` : '';
+  const rest = JSON.stringify({
     baseFeePerGas: [...blocks.map(({ baseFee }) => baseFee), newest?.nextBaseFee].map((fee) =>
       toQuantity(fee ?? 0n),
     ),
@@ -173,7 +176,8 @@ function render(
       toQuantity(fee ?? 0n),
     ),
     blobGasUsedRatio: blocks.map(blobRatio),
-  };
+  });
+  return `{"oldestBlock":"${oldestBlock}",${rewards}${rest.slice(1)}`;
 }
 
 function blobRatio({ blobs }: BlockFees): number {
