@@ -348,7 +348,7 @@ it('ends filters that nobody asks for, and refuses more than the limits', async 
   const [a, b] = [await create(ALL), await create({ kind: 'blocks' })];
   expect(await create(ALL)).toBe('refused');
   const c = await create({ kind: 'transactions' }, 'two');
-  expect(await create(ALL, 'three')).toBe('overloaded');
+  expect(await create(ALL, 'two')).toBe('overloaded');
   clock.now = 900;
   expect(await changes(a)).toEqual([]);
   clock.now = 1_100;
@@ -389,4 +389,23 @@ it('bounds the bytes of criteria, and the polls that wait for one filter', async
     answer.kind === 'changes' ? (JSON.parse(answer.json) as unknown[]) : [],
   );
   expect(told).toHaveLength(3);
+});
+
+it('has the filters of whoever has most give way to those of others', async () => {
+  const { create, changes, metrics } = start({ maxFilters: 4, maxPerClient: 4 });
+  const many = [await create(ALL, 'many'), await create(ALL, 'many'), await create(ALL, 'many')];
+  const other = await create(ALL, 'other');
+  expect(await changes(many[0] ?? '')).toEqual([]);
+  const few = await create({ kind: 'blocks' }, 'few');
+  // The one that was asked for longest ago goes.
+  expect(await Promise.all([...many, other, few].map((id) => changes(id)))).toEqual([
+    [],
+    'unknown',
+    [],
+    [],
+    [],
+  ]);
+  // Nobody has more than two now.
+  expect(await create(ALL, 'few')).toBe('overloaded');
+  expect(metrics.ended.mock.calls).toEqual([['displaced']]);
 });

@@ -13,6 +13,7 @@ import { newHashes, type TransactionStack } from '../streams/transaction-stack.t
 import { Filter } from './filter.ts';
 import { type FilterKind, Journal } from './journal.ts';
 import type { FilterMetrics } from './metrics.ts';
+import { AnswerRoom, type Page } from './page.ts';
 import type { FilterCursor, FilterSpan } from './untold.ts';
 import type { FilterVersion } from './version.ts';
 
@@ -59,6 +60,7 @@ export class Filters {
   readonly #filters = new Map<string, Filter>();
   readonly #clients = new Map<string, { readonly count: number; readonly bytes: number }>();
   readonly #counts = new Map<FilterKind, number>();
+  readonly #room = new AnswerRoom();
   #transactions: TransactionStack | undefined;
   #criteriaBytes = 0;
 
@@ -89,6 +91,7 @@ export class Filters {
   }
 
   tell(order: FilterOrder): void {
+    if (order.op === 'settle') this.#room.settle(order.filter, order.poll);
     const filter = this.#filters.get(order.filter);
     if (filter === undefined) return;
     if (order.op === 'remove') {
@@ -152,15 +155,32 @@ export class Filters {
       const limit = isMany ? `at most ${maxPerClient} a client` : 'or too large for one client';
       return { kind: 'refused', reason: `too many filters, ${limit}` };
     }
-    const isFull = this.#filters.size >= maxFilters;
-    if (isFull || this.#criteriaBytes + filter.bytes > this.#maxCriteriaBytes) {
-      metrics.refused(isFull ? 'total' : 'bytes');
+    const isFull = (): boolean => this.#filters.size >= maxFilters;
+    const isLarge = (): boolean => this.#criteriaBytes + filter.bytes > this.#maxCriteriaBytes;
+    while (isFull() && this.#giveWay('count', own.count + 1));
+    while (isLarge() && this.#giveWay('bytes', own.bytes + filter.bytes));
+    if (isFull() || isLarge()) {
+      metrics.refused(isFull() ? 'total' : 'bytes');
       return { kind: 'overloaded' };
     }
     this.#filters.set(id, filter);
     this.#count(filter, 1);
     if (filter.kind === 'transactions') this.#transactions ??= this.#modules.transactions();
     return { kind: 'created', filter: id };
+  }
+
+  /** Ends the filter that was asked for longest ago of whoever has most of something; false where nobody has more than that. */
+  #giveWay(what: 'count' | 'bytes', than: number): boolean {
+    let most: string | undefined;
+    for (const [client, held] of this.#clients) if (held[what] > than) [most, than] = [client, held[what]];
+    if (most === undefined) return false;
+    for (const filter of this.#filters.values()) {
+      if (filter.client !== most) continue;
+      this.#modules.metrics.ended('displaced');
+      this.#remove(filter);
+      return true;
+    }
+    throw new Error('a client is counted that has no filter');
   }
 
   #remove(filter: Filter): void {
@@ -195,7 +215,11 @@ export class Filters {
     if (filter.waiting >= MAX_WAITING) return { kind: 'overloaded' };
     filter.waiting++;
     const answer = filter.turn.then(() => this.#poll(filter, limits));
-    filter.turn = answer.catch(() => undefined);
+    // Not with the answer, which is long and would be held until the next.
+    filter.turn = answer.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
       return await answer;
     } finally {
@@ -205,18 +229,31 @@ export class Filters {
 
   /** What a client has not been told of, as far as one answer goes; the rest is for the next. */
   async #poll(filter: Filter, limits: FilterLimits): Promise<FilterAnswer> {
+    const page = this.#room.page(filter.client, limits);
+    let answer: FilterAnswer | 'again' | undefined;
+    try {
+      answer = await this.#fill(page, filter, limits);
+    } finally {
+      if (typeof answer === 'object' && answer.kind === 'changes')
+        this.#room.keep(filter.id, answer.poll, page);
+      else page.leave()();
+    }
+    return answer === 'again' ? this.#poll(filter, limits) : answer;
+  }
+
+  async #fill(page: Page, filter: Filter, limits: FilterLimits): Promise<FilterAnswer | 'again'> {
     const { untold } = filter;
     const { version, spans } = untold;
-    const page = new Page(limits);
     for (const [index, span] of spans.entries()) {
       const end = await this.#read(filter, span, page);
       if (end === undefined) return { kind: 'unknown' };
       if (end === 'lost') return this.#lost(filter);
+      if (end === 'no room') return { kind: 'overloaded' };
       if (end === 'too large') {
         return { kind: 'refused', reason: `a log alone exceeds max response size ${limits.maxBytes} bytes` };
       }
       // An answer was given back meanwhile: what it had belongs in front.
-      if (untold.version !== version) return this.#poll(filter, limits);
+      if (untold.version !== version) return 'again';
       if (!page.isFull && index < spans.length - 1) continue;
       const poll = untold.tell(index, end);
       const toldAllAt = this.#isToldAll(filter) ? this.#modules.version.now : undefined;
@@ -238,7 +275,7 @@ export class Filters {
     filter: Filter,
     { from, to }: FilterSpan,
     page: Page,
-  ): Promise<FilterCursor | 'lost' | 'too large' | undefined> {
+  ): Promise<FilterCursor | 'lost' | 'too large' | 'no room' | undefined> {
     const pace = new Pace();
     let { position, offset } = from;
     for (;;) {
@@ -253,7 +290,8 @@ export class Filters {
         if (pace.spend(1)) await pace.rest();
         const text = messages.at(offset);
         if (text === undefined || page.add(text)) continue;
-        return page.isEmpty ? 'too large' : { position, offset };
+        if (!page.isEmpty) return { position, offset };
+        return page.lacksRoom ? 'no room' : 'too large';
       }
       if (isLast) return to;
       ({ position } = entry);
@@ -266,35 +304,5 @@ export class Filters {
     this.#modules.metrics.ended('lost');
     this.#remove(filter);
     return { kind: 'unknown', reason: LOST };
-  }
-}
-
-/** The changes of one answer, as far as they fit. */
-class Page {
-  readonly #limits: FilterLimits;
-  readonly #texts: string[] = [];
-  #bytes = 2;
-  isFull = false;
-
-  constructor(limits: FilterLimits) {
-    this.#limits = limits;
-  }
-
-  get isEmpty(): boolean {
-    return this.#texts.length === 0;
-  }
-
-  get json(): string {
-    return `[${this.#texts.join()}]`;
-  }
-
-  /** False where there is no room for it. */
-  add(text: string): boolean {
-    const { maxResults, maxBytes } = this.#limits;
-    this.isFull = this.#bytes + text.length + 1 > maxBytes || this.#texts.length >= maxResults;
-    if (this.isFull) return false;
-    this.#texts.push(text);
-    this.#bytes += text.length + 1;
-    return true;
   }
 }

@@ -4,14 +4,14 @@ import type { FilterKind } from './journal.ts';
 const KINDS: readonly FilterKind[] = ['logs', 'pendingLogs', 'blocks', 'transactions'];
 
 /** Why a filter ended without its client, or was not made. */
-export type FilterEnd = 'expired' | 'lost' | 'client' | 'total' | 'bytes';
+export type FilterEnd = 'expired' | 'lost' | 'displaced' | 'client' | 'total' | 'bytes';
 
 /** What filters are measured by. */
 export interface FilterMetrics {
   /** Reads the gauges from here. */
   watch(read: () => { readonly counts: ReadonlyMap<FilterKind, number>; readonly bytes: number }): void;
-  ended(reason: Extract<FilterEnd, 'expired' | 'lost'>): void;
-  refused(reason: Exclude<FilterEnd, 'expired' | 'lost'>): void;
+  ended(reason: Extract<FilterEnd, 'expired' | 'lost' | 'displaced'>): void;
+  refused(reason: Exclude<FilterEnd, 'expired' | 'lost' | 'displaced'>): void;
 }
 
 /** Registers them. */
@@ -22,7 +22,7 @@ export function createFilterMetrics(registry: Registry): FilterMetrics {
   };
   const ended = counter(
     'chain_query_filters_ended_total',
-    'Filters that expired, or whose history was lost.',
+    'Filters that expired, whose history was lost, or that gave way to those of clients who have fewer.',
   );
   const refused = counter('chain_query_filters_refused_total', 'Filters that were not made, by which limit.');
   return {
