@@ -6,8 +6,13 @@ export type PassedRequest =
   | { readonly kind: 'send'; readonly raw: Hex; readonly from: Hex; readonly nonce: number }
   /** The next nonce of an account with what waits in pools. */
   | { readonly kind: 'poolNonce'; readonly address: Hex }
-  /** A request as it came. */
-  | { readonly kind: 'request'; readonly method: string; readonly params: readonly unknown[] };
+  /** A request as it came; `keys` are those whose state it has read beside itself. */
+  | {
+      readonly kind: 'request';
+      readonly method: string;
+      readonly params: readonly unknown[];
+      readonly keys?: number;
+    };
 
 /** What they said: JSON, or an error that is an answer, too. */
 export type PassedAnswer =

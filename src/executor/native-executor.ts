@@ -23,6 +23,7 @@ import type {
   ExecutedFlashblock,
   Executor,
   HeldStateView,
+  LoadContext,
   Promotion,
   StateLoader,
   StateView,
@@ -70,10 +71,11 @@ export function checkProof(
   stateRoot: Hex,
   address: Uint8Array,
   slots: readonly Uint8Array[],
-  proof: object,
+  proof: object | string,
 ): readonly Uint8Array[] {
+  const text = typeof proof === 'string' ? proof : JSON.stringify(proof);
   try {
-    return native.checkProof(stateRoot, toHex(address), slots.map(toHex), JSON.stringify(proof));
+    return native.checkProof(stateRoot, toHex(address), slots.map(toHex), text);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     throw new InvalidProofError(`proof: ${text}`, { cause: error });
@@ -329,8 +331,8 @@ export class NativeExecutor implements Executor {
   }
 
   /** The JSON of eth_getProof, from a complete state; undefined where that is partial, or larger than may be kept. */
-  prove(ref: BlockRef, request: ProofRequest): Promise<Buffer | undefined> {
-    return this.#tries.prove(ref, request);
+  prove(ref: BlockRef, request: ProofRequest, context?: LoadContext): Promise<Buffer | undefined> {
+    return this.#tries.prove(ref, request, context);
   }
 
   /** A header as `newHeads` has it, in JSON; with another hash than its own where it is not sealed yet. */

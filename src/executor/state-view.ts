@@ -208,7 +208,7 @@ export class NativeStateView implements HeldStateView {
     const simulation = new native.NativeSimulation(text);
     scope.onCancel = () => simulation.cancel();
     const ask = async (view: NativeView): Promise<NativeAnswer> => {
-      const hasTrie = this.#reopen !== undefined && (await this.#tries.prepare(this.ref));
+      const hasTrie = this.#reopen !== undefined && (await this.#tries.prepare(this.ref, scope.context));
       if (scope.ended !== undefined) return scope.ended;
       const answer = await simulation.run(view, scope.millisecondsLeft, hasTrie);
       return answer === 'T' ? simulation.run(view, scope.millisecondsLeft, false) : answer;

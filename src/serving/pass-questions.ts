@@ -5,6 +5,8 @@ import type { PassedOn, PassedResult, WorkerCommand } from './messages.ts';
 
 /** What a request that is passed on weighs beside keys of state that upstreams are asked for. */
 const WEIGHT = 4;
+/** What each key weighs that such a request has read: by itself an answer is as long as that of many. */
+const KEY_WEIGHT = 0.5;
 
 export interface PassQuestionModules {
   /** Absent where nothing is passed on. */
@@ -26,7 +28,8 @@ export class PassQuestions {
 
   async ask({ id, client, request }: PassedOn & { readonly id: number }): Promise<void> {
     const { shares, onRefused, say } = this.#modules;
-    if (!shares.take(client, WEIGHT)) {
+    const weight = WEIGHT + KEY_WEIGHT * (request.kind === 'request' ? (request.keys ?? 0) : 0);
+    if (!shares.take(client, weight)) {
       onRefused();
       return say({ kind: 'passed', id, answer: { kind: 'overloaded' } });
     }
@@ -37,7 +40,7 @@ export class PassQuestions {
       if (answer.kind === 'overloaded') onRefused();
       if (!abort.signal.aborted) say({ kind: 'passed', id, answer });
     } finally {
-      shares.give(client, WEIGHT);
+      shares.give(client, weight);
       this.#asked.delete(id);
     }
   }

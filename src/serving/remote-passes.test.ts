@@ -26,8 +26,8 @@ function connect(passOn: PassOn | undefined, capacity = 100) {
       if (order.kind === 'passed') passes.hear(structuredClone(order));
     },
   });
-  const ask = (signal = new AbortController().signal): Promise<PassedAnswer> =>
-    passes.passOn(REQUEST, { client: 'a', signal });
+  const ask = (signal = new AbortController().signal, request = REQUEST): Promise<PassedAnswer> =>
+    passes.passOn(request, { client: 'a', signal });
   return { ask, shares, heard, questions };
 }
 
@@ -58,6 +58,21 @@ describe('a request that others answer', () => {
     await expect(connect(hanging, 4).ask()).rejects.toThrow(OverloadedError);
     const busy = connect(() => Promise.reject(new OverloadedError()));
     await expect(busy.ask()).rejects.toThrow(OverloadedError);
+  });
+
+  it('weighs what it has read', async () => {
+    const gone = new AbortController();
+    const { ask, shares } = connect(hanging, 2_048);
+    const large = { ...REQUEST, keys: 1_024 };
+    const first = ask(gone.signal, large);
+    await nextTurn();
+    expect(shares.taken).toBe(516);
+    await expect(ask(gone.signal, large)).rejects.toThrow(OverloadedError);
+    const small = ask(gone.signal);
+    gone.abort();
+    await Promise.allSettled([first, small]);
+    await nextTurn();
+    expect(shares.taken).toBe(0);
   });
 
   it('is given up when nobody waits for it, and with its thread', async () => {

@@ -1,3 +1,4 @@
+import type { NativeChain } from '@chain-query/native';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   emitter,
@@ -9,11 +10,11 @@ import {
   storeOf,
 } from '../../../test/support/serve/executor.ts';
 import type { Outcome } from '../../chain/outcome.ts';
-import { OverloadedError } from '../../primitives/errors.ts';
+import { OverloadedError, StateUnavailableError } from '../../primitives/errors.ts';
 import { fromHex, type Hex } from '../../primitives/hex.ts';
-import type { SimulationRequest } from '../interface.ts';
+import type { LoadContext, SimulationRequest } from '../interface.ts';
 import { checkProof, NativeExecutor, readHeader } from '../native-executor.ts';
-import type { TrieSource } from './state-tries.ts';
+import { StateTries, type TrieSource } from './state-tries.ts';
 
 const ZERO = `0x${'0'.repeat(64)}`;
 const REQUEST: SimulationRequest = {
@@ -59,10 +60,10 @@ function setup(trieKeys: number, isComplete = true) {
     return block?.stateRoot ?? '';
   };
   /** A proof after a block, which must hold against its header. */
-  const provenAfter = async (number: number, address: Hex, slots: readonly Hex[]) => {
+  const provenAfter = async (number: number, address: Hex, slots: readonly Hex[], context?: LoadContext) => {
     const header = outcomes[number]?.header ?? new Uint8Array();
     const block = readHeader(header);
-    const json = await executor.prove(block, { address, slots, keys: slots });
+    const json = await executor.prove(block, { address, slots, keys: slots }, context);
     if (json === undefined) return undefined;
     const proof = JSON.parse(json.toString()) as Proof;
     checkProof(block.stateRoot, fromHex(address), slots.map(fromHex), proof);
@@ -159,5 +160,31 @@ describe('proofs', () => {
     expect(refused.length).toBeLessThan(80);
     for (const { reason } of refused) expect(reason).toBeInstanceOf(OverloadedError);
     expect(scans()).toBe(1);
+  });
+
+  it('leave others room to wait', async () => {
+    const chain = { maxTrieKeys: 10, hasTrie: () => false, nearestTrie: () => null };
+    const hanging = { ...store, isComplete: () => true, header: () => new Promise<never>(() => {}) };
+    const tries = new StateTries(chain as unknown as NativeChain, hanging as unknown as TrieSource);
+    const { signal } = new AbortController();
+    const outcomes: string[] = [];
+    for (const client of [...Array.from({ length: 40 }, () => 'many'), 'another']) {
+      const prepared = tries.prepare({ number: 1, hash: ZERO as Hex }, { client, signal });
+      prepared.catch((error: unknown) => outcomes.push(`${client} ${String(error)}`));
+    }
+    await new Promise(setImmediate);
+    expect(outcomes).toEqual(Array.from({ length: 8 }, () => 'many OverloadedError: OVERLOADED'));
+  });
+
+  it('are not worked on for those who went away', async () => {
+    const { provenAfter, scans } = setup(100_000);
+    const gone = new AbortController();
+    const asked = [1, 2, 3].map((number) =>
+      provenAfter(number, emitter, [], { client: 'a', signal: gone.signal }),
+    );
+    gone.abort();
+    for (const one of asked) await expect(one).rejects.toThrow(StateUnavailableError);
+    expect(await provenAfter(HEAD, emitter, [])).toBeDefined();
+    expect(scans()).toBeLessThanOrEqual(2);
   });
 });

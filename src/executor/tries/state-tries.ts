@@ -3,7 +3,9 @@ import type { BlockRef } from '../../chain/outcome.ts';
 import { OverloadedError, StateUnavailableError } from '../../primitives/errors.ts';
 import type { Awaitable, Hex } from '../../primitives/hex.ts';
 import { Pace } from '../../primitives/pace.ts';
+import { Shares } from '../../primitives/shares.ts';
 import { asOverloaded } from '../errors.ts';
+import type { LoadContext } from '../interface.ts';
 
 /** Every account and slot of a state, one after another. */
 export type StateScan = AsyncIterable<
@@ -29,7 +31,7 @@ export interface TrieSource {
 
 /** Blocks that a trie is taken forward by their diffs; from further away it is built anew. */
 const MAX_STEPS = 256;
-/** Requests that wait for a trie at the same time, on one thread. */
+/** Requests that wait for a trie at the same time, on one thread; one client leaves some to the others. */
 const MAX_WAITING = 64;
 
 /** What is proven of an account: its slots as words, and as they are named in the answer. */
@@ -48,7 +50,7 @@ export class StateTries {
   readonly #source: TrieSource | undefined;
   /** One at a time: the next one may need what this one makes. */
   #building: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #waiting = new Shares(MAX_WAITING);
   /** The state has more keys than may be kept: states hardly ever shrink. */
   #isTooLarge = false;
 
@@ -64,45 +66,56 @@ export class StateTries {
     return this.#source.isComplete() === false ? false : undefined;
   }
 
-  /** The same, where it can be made now, too. */
-  async prepare(ref: BlockRef): Promise<boolean> {
+  /** The same, where it can be made now, too. Rejects when nobody waits for it any more. */
+  async prepare(ref: BlockRef, { client = '', signal }: Partial<LoadContext> = {}): Promise<boolean> {
     const source = this.#source;
     const isReady = this.ready(ref);
     if (isReady !== undefined || source === undefined) return isReady === true;
     if (!(await source.isComplete())) return false;
-    if (this.#waiting >= MAX_WAITING) throw new OverloadedError();
-    this.#waiting++;
-    const build = (): Promise<boolean> => this.#build(ref, source);
+    if (!this.#waiting.take(client, 1)) throw new OverloadedError();
+    const build = (): Promise<boolean> => this.#build(ref, source, signal);
     const building = this.#building.then(build, build);
     this.#building = building;
-    return building.finally(() => {
-      this.#waiting--;
+    const { promise: gone, reject } = Promise.withResolvers<never>();
+    const leave = (): void => reject(abandoned());
+    signal?.addEventListener('abort', leave, { once: true });
+    if (signal?.aborted === true) leave();
+    return Promise.race([building, gone]).finally(() => {
+      signal?.removeEventListener('abort', leave);
+      this.#waiting.give(client, 1);
     });
   }
 
   /** The JSON of eth_getProof for the state after a block; undefined where there is no trie of it. */
-  async prove(ref: BlockRef, { address, slots, keys }: ProofRequest): Promise<Buffer | undefined> {
-    if (!(await this.prepare(ref))) return undefined;
+  async prove(
+    ref: BlockRef,
+    { address, slots, keys }: ProofRequest,
+    context?: LoadContext,
+  ): Promise<Buffer | undefined> {
+    if (!(await this.prepare(ref, context))) return undefined;
     return (await asOverloaded(this.#chain.prove(ref.hash, address, [...slots], [...keys]))) ?? undefined;
   }
 
-  async #build(ref: BlockRef, source: TrieSource): Promise<boolean> {
+  async #build(ref: BlockRef, source: TrieSource, signal: AbortSignal | undefined): Promise<boolean> {
+    expectWanted(signal);
     if (this.#chain.hasTrie(ref.hash)) return true;
     if (this.#isTooLarge) return false;
     try {
-      return (await asOverloaded(this.#extend(ref, source))) || (await asOverloaded(this.#scan(ref, source)));
+      if (await asOverloaded(this.#extend(ref, source, signal))) return true;
+      return await asOverloaded(this.#scan(ref, source, signal));
     } catch (error) {
-      if (error instanceof OverloadedError) throw error;
+      if (error instanceof OverloadedError || error instanceof StateUnavailableError) throw error;
       // The block may be taken off, or pruned, while it is read.
       throw new StateUnavailableError(`the state cannot be read as a whole: ${String(error)}`);
     }
   }
 
   /** From the trie of a block before it, by the diffs of those between them. */
-  async #extend(ref: BlockRef, source: TrieSource): Promise<boolean> {
+  async #extend(ref: BlockRef, source: TrieSource, signal: AbortSignal | undefined): Promise<boolean> {
     const nearest = this.#chain.nearestTrie(ref.number);
     if (nearest === null || ref.number - nearest.number > MAX_STEPS) return false;
     for (let number = nearest.number + 1; number <= ref.number; number++) {
+      expectWanted(signal);
       const hash = number === ref.number ? ref.hash : await source.canonicalHash(number);
       const header = hash && (await source.header({ number, hash }));
       const diff = await source.diffBytes(number);
@@ -113,7 +126,7 @@ export class StateTries {
   }
 
   /** From all of the state. */
-  async #scan(ref: BlockRef, source: TrieSource): Promise<boolean> {
+  async #scan(ref: BlockRef, source: TrieSource, signal: AbortSignal | undefined): Promise<boolean> {
     const header = await source.header(ref);
     if (header === undefined) return false;
     const trie = new native.NativeTrie();
@@ -126,8 +139,18 @@ export class StateTries {
         this.#isTooLarge = true;
         return false;
       }
-      if (pace.spend(1)) await pace.rest();
+      if (!pace.spend(1)) continue;
+      await pace.rest();
+      expectWanted(signal);
     }
     return this.#chain.keepTrie(header, trie);
   }
+}
+
+function expectWanted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw abandoned();
+}
+
+function abandoned(): StateUnavailableError {
+  return new StateUnavailableError('nobody waits for it');
 }

@@ -5,7 +5,9 @@ import { partsAt } from '../../head/block-answers.ts';
 import { parseBlockSelector } from '../../primitives/block-selector.ts';
 import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
 import { fromHex, type Hex } from '../../primitives/hex.ts';
+import { Pace } from '../../primitives/pace.ts';
 import { parseAddress, parseArray, parseString } from '../../primitives/parse.ts';
+import { MethodError } from '../errors.ts';
 import type { Method, MethodContext, RawJson } from '../method.ts';
 import { anySlot } from '../param-schemas.ts';
 import {
@@ -70,7 +72,7 @@ export const ethGetProof: Method = {
     const keys = given.map((key, at) => keyText(key, slots[at]));
     const block = await provenBlock(params[2], context);
     const request = { address, slots, keys };
-    const own = await context.settings.services.prover.prove(block, request);
+    const own = await context.settings.services.prover.prove(block, request, context);
     return own ?? (await askedProof(block, request, context));
   },
 };
@@ -96,16 +98,36 @@ async function askedProof(
 ): Promise<RawJson> {
   const params = [address, slots, { blockHash: block.hash }];
   const { passOn } = context.settings.services;
-  const answer = await passOn({ kind: 'request', method: 'eth_getProof', params }, context);
+  context.budget.takeValues(slots.length + 1);
+  const answer = await passOn(
+    { kind: 'request', method: 'eth_getProof', params, keys: slots.length },
+    context,
+  );
   if (answer.kind === 'error') throw new StateUnavailableError('no upstream gave a proof');
-  const proof = JSON.parse(answer.json) as UpstreamProof;
+  // Each is as long as a few megabytes make it: several that come at once must not be one turn.
+  const pace = new Pace();
+  await pace.rest();
+  if (context.isOver) throw new MethodError({ code: 'CANCELLED' });
+  check(block, { address, slots }, answer.json);
+  await pace.rest();
+  context.namesUpstream();
+  return render(address, keys, JSON.parse(answer.json) as UpstreamProof);
+}
+
+function check(
+  { stateRoot }: HeaderInfo,
+  { address, slots }: Pick<ProofRequest, 'address' | 'slots'>,
+  proof: string,
+): void {
   try {
-    checkProof(block.stateRoot, fromHex(address), slots.map(fromHex), proof);
+    checkProof(stateRoot, fromHex(address), slots.map(fromHex), proof);
   } catch (error) {
     if (!(error instanceof InvalidProofError)) throw error;
     throw new StateUnavailableError('the proof of an upstream does not hold');
   }
-  context.namesUpstream();
+}
+
+function render(address: Hex, keys: readonly string[], proof: UpstreamProof): RawJson {
   const { balance, nonce, codeHash, storageHash, accountProof, storageProof } = proof;
   return JSON.stringify({
     ...{ address, accountProof, balance: quantity(balance), codeHash, nonce: quantity(nonce), storageHash },
