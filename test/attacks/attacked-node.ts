@@ -15,6 +15,8 @@ export interface AttackedNode extends AsyncDisposable {
   /** The public listener. */
   readonly url: string;
   readonly port: number;
+  /** Of the dedicated listener. */
+  readonly dedicatedPort: number;
   readonly adminUrl: string;
   readonly running: Running;
   readonly pid: number;
@@ -106,9 +108,10 @@ export async function startAttackedNode(options: readonly string[]): Promise<Att
     const addresses = await boundAddresses(running, portFile);
     pid = await findProgram(running.pid);
     if (group !== undefined) await writeFile(join(group, 'cgroup.procs'), String(pid), { flag: 'r+' });
-    const { public: open = '', admin = '' } = addresses;
+    const { public: open = '', dedicated = '', admin = '' } = addresses;
     return {
       ...{ url: `http://${open}`, port: Number(open.split(':')[1]), adminUrl: `http://${admin}` },
+      dedicatedPort: Number(dedicated.split(':')[1]),
       ...{ running, pid },
       get death() {
         return death;

@@ -34,25 +34,38 @@ async function attack(options: Attack): Promise<AttackReport> {
 
 /** Everything that a client can do to a node that follows a chain with flashblocks. */
 export async function attackByClients(scene: Scene): Promise<void> {
+  const { checks } = scene;
   await using rig = await AttackRig.start();
   const { node } = rig;
   const before = await warmUp(rig);
   for (const [place, [name, kind]] of Object.entries(CLIENT_ATTACKS).entries()) {
     if (!scene.chooses(name, place)) continue;
     await judge(scene, rig, name, kind);
-    if (node.death !== undefined) return;
+    if (node.death !== undefined) {
+      checks.check(`${name}: the node stays up afterwards`, false, node.death);
+      return;
+    }
   }
-  await expectMemoryBack(scene.checks, rig, before);
+  await expectMemoryBack(checks, rig, before);
 }
 
 async function judge(
   { checks, seed }: Scene,
   rig: AttackRig,
   name: string,
-  { forMs = FOR_MS, limits: { p99: p99Ms = P99_MS, turn = TURN_MS } = {} }: ClientAttack,
+  {
+    forMs = FOR_MS,
+    limits: { p99: p99Ms = P99_MS, turn = TURN_MS } = {},
+    isDedicated = false,
+    emitsLogs = false,
+    answers,
+    mustAnswer,
+  }: ClientAttack,
 ): Promise<void> {
   const { node, place } = rig;
-  const options: Attack = { name, place, seed, forMs, port: node.port };
+  const port = isDedicated ? node.dedicatedPort : node.port;
+  const options: Attack = { name, place, seed, forMs, port };
+  rig.emitsLogs = emitsLogs;
   const isQuick = ({ honest, longestTurnMs, lagMs }: Measured<AttackReport>): boolean =>
     honest.p99 <= p99Ms && honest.max <= MAX_MS && longestTurnMs <= turn && lagMs <= LAG_MS;
   const measured = await measureRepeatedly(rig, () => attack(options), isQuick);
@@ -66,6 +79,10 @@ async function judge(
   checks.check(`${name}: the node stays up`, node.death === undefined, node.death);
   if (node.death !== undefined) return;
   checks.check(`${name}: every honest request is answered`, failed === 0, failed);
+  const others = Object.keys(result.answers).filter((answer) => answers?.test(answer) === false);
+  checks.check(`${name}: it is answered as it should be`, others.length === 0, others);
+  if (mustAnswer !== undefined)
+    checks.check(`${name}: ${mustAnswer}`, result.answers[mustAnswer] !== undefined, result.answers);
   checks.check(`${name}: blocks are followed`, lagMs <= LAG_MS, lagMs);
   checks.check(
     `${name}: collections are short`,

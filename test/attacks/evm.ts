@@ -83,3 +83,17 @@ export const emitLogs: Hex = ((): Hex => {
     ...[1, 'SWAP1', 'SUB', 'DUP1', start, 'JUMPI', 'STOP'],
   ) as Hex;
 })();
+
+/** Burns all gas of less than 30 million, and uses hardly any of more: each step of a search for the least gas is a long one. */
+export const burnsLess: Hex = ((): Hex => {
+  const enough = (at: number): Item[] => [30_000_000, 'GAS', 'GT', at, 'JUMPI'];
+  const loopAt = (assemble(...enough(255)).length - 2) / 2;
+  const end = loopAt + 1 + 3;
+  return assemble(...enough(end), 'JUMPDEST', loopAt, 'JUMP', 'JUMPDEST', 'STOP') as Hex;
+})();
+
+/** Reads slots that depend on the gas that is left: with an access list it reads others. */
+export const readsByGas: Hex = looped([], ['GAS', 'SLOAD', 'POP']);
+
+/** Writes one slot after another, with 64 KiB of memory. */
+export const writesSlots: Hex = looped([1, 65_504, 'MSTORE', 0], [1, 'ADD', 'DUP1', 'DUP1', 'SSTORE']);

@@ -39,6 +39,8 @@ export class AttackRig implements AsyncDisposable {
   /** When each block was sealed, by number. */
   readonly sealedAt = new Map<number, number>();
   place: ListPlace = { list: '0x', block: '0x0' };
+  /** Whether flashblocks have logs now. */
+  emitsLogs = false;
   readonly #sequencer: OpSequencer;
   readonly #resources: AsyncDisposableStack;
   #nonce = 0;
@@ -140,7 +142,8 @@ export class AttackRig implements AsyncDisposable {
     while (!this.#isOver) {
       const parts: Hex[][] = [];
       for (let part = 0; part < FLASHBLOCKS_A_BLOCK; part++) {
-        parts.push([await this.#sign(undefined), await this.#sign(undefined)]);
+        const code = this.emitsLogs ? emitLogs : undefined;
+        parts.push([await this.#sign(code), await this.#sign(undefined)]);
       }
       await producer.block({ parts });
     }

@@ -6,6 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Attackers are another client than those who mean well. */
 const ATTACKER_ADDRESS = '127.0.0.2';
+const SOMEBODY_ADDRESS = '127.0.0.3';
+/** How long a request is waited for that is then abandoned. */
+const ABANDON_MS = 40;
+/** What a short request may take once an attack is over. */
+const AFTERWARDS_MS = 1_000;
 
 export interface Aim {
   readonly port: number;
@@ -39,6 +44,11 @@ export class Target {
 
   get isOver(): boolean {
     return performance.now() - this.#started > this.#aim.forMs;
+  }
+
+  /** Waits until a part of the time has passed. */
+  async part(share: number): Promise<void> {
+    await pause(Math.max(0, this.#started + share * this.#aim.forMs - performance.now()));
   }
 
   /** Waits until the attack is over. */
@@ -96,8 +106,32 @@ export class Target {
     );
   }
 
+  /** Sends requests and goes away before they are answered, over so many connections, until a part of the time has passed. */
+  async abandon(connections: number, share: number, bodies: () => string): Promise<void> {
+    let isOver = false;
+    const goAway = async (): Promise<void> => {
+      while (!isOver) {
+        const socket = await this.connect();
+        await this.write(socket, plainRequest(bodies()));
+        await pause(ABANDON_MS);
+        socket.destroy();
+      }
+    };
+    const going = Array.from({ length: connections }, goAway);
+    await this.part(share);
+    isOver = true;
+    await Promise.all(going);
+  }
+
+  /** Asks as another client what anybody may ask once an attack is over, and notes whether the answer was long in coming. */
+  async postAfterwards(body: string): Promise<void> {
+    const started = performance.now();
+    await this.post(body, { when: 'afterwards ', from: SOMEBODY_ADDRESS });
+    if (performance.now() - started > AFTERWARDS_MS) this.#note('afterwards late');
+  }
+
   /** Asks, notes how it was answered, and gives the beginning of that. */
-  async post(body: string): Promise<string> {
+  async post(body: string, { when = '', from = ATTACKER_ADDRESS } = {}): Promise<string> {
     const { bytesPerSecond } = this.#aim;
     if (bytesPerSecond !== undefined) {
       const due = this.#started + (this.sentBytes / bytesPerSecond) * 1_000;
@@ -110,7 +144,7 @@ export class Target {
       const { port } = this.#aim;
       const request = httpRequest(
         {
-          ...{ host: '127.0.0.1', port, localAddress: ATTACKER_ADDRESS, agent: this.#agent },
+          ...{ host: '127.0.0.1', port, localAddress: from, agent: this.#agent },
           ...{ method: 'POST', headers },
         },
         (response) => {
@@ -119,7 +153,7 @@ export class Target {
             if (start.length < 256) start += chunk.toString('latin1', 0, 256);
           });
           response.on('close', () => {
-            this.#note(`${response.statusCode} ${/"message":"([^"]{0,60})/.exec(start)?.[1] ?? 'a result'}`);
+            this.#note(`${when}${response.statusCode} ${meaning(start)}`);
             resolve(start);
           });
         },
@@ -140,6 +174,16 @@ export class Target {
   #note(answer: string): void {
     this.answers[answer] = (this.answers[answer] ?? 0) + 1;
   }
+}
+
+/** The result, or the error, that an answer begins with; as it is where that is not JSON-RPC. */
+function meaning(start: string): string {
+  const [, code, message] =
+    /^\{"jsonrpc":"2\.0","id":[^,]+,"error":\{"code":(-?\d+),"message":"([^"]{0,60})/.exec(start) ?? [];
+  if (code !== undefined) return `${code} ${message}`;
+  return /^\[?\{"jsonrpc":"2\.0","id":[^,]+,"(?:result|error)":/.test(start)
+    ? 'a result'
+    : start.slice(0, 60);
 }
 
 /** A whole request as it goes over the wire. One odd header takes it off the plain path. */

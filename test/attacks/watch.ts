@@ -12,7 +12,7 @@ const LIGHT = [
   rpc('eth_getStorageAt', [KNOWN, '0x0', 'latest']),
   rpc('eth_getTransactionCount', [KNOWN, 'pending']),
   rpc('eth_call', [{ to: KNOWN, data: `0x${'00'.repeat(32)}` }, 'latest']),
-  rpc('eth_getLogs', [{ fromBlock: 'latest', toBlock: 'latest' }]),
+  rpc('eth_getLogs', [{ fromBlock: 'latest', toBlock: 'latest', address: KNOWN }]),
 ];
 
 /** Starts honest clients; what is given back ends them, and says how they fared. */

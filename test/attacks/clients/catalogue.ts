@@ -1,8 +1,14 @@
 import type { Target } from '../target.ts';
 import * as crowds from './crowds.ts';
+import { forgedCursors } from './cursors.ts';
 import * as filters from './filters.ts';
 import * as calls from './long-calls.ts';
+import { provenSlots } from './proofs.ts';
+import * as queries from './queries.ts';
+import { waitsForReceipts } from './sending.ts';
+import * as simulations from './simulations.ts';
 import * as slow from './slow-readers.ts';
+import * as traces from './traces.ts';
 
 export interface ClientAttack {
   readonly run: (target: Target, place: calls.ListPlace) => Promise<void>;
@@ -10,6 +16,14 @@ export interface ClientAttack {
   readonly forMs?: number;
   /** Other limits than all have, in milliseconds, with the reason beside it. */
   readonly limits?: { readonly p99?: number; readonly turn?: number };
+  /** Against the dedicated listener. */
+  readonly isDedicated?: boolean;
+  /** While blocks are full of logs. */
+  readonly emitsLogs?: boolean;
+  /** What each answer looks like: its status and, of an error, its code and words. */
+  readonly answers?: RegExp;
+  /** One that there has to be. */
+  readonly mustAnswer?: string;
 }
 
 /**
@@ -17,6 +31,13 @@ export interface ClientAttack {
  * much one client gets of all is shared out by nobody yet.
  */
 const PIECES = { p99: 150, turn: 100 };
+
+/** Of long work: a result, a limit that it says, or that there is no room. */
+const LONG =
+  /^(afterwards )?(200 a result|200 -32000 \w+ exceeded the time limit of 5 s|503 -32005 the node is overloaded, try again later)$/;
+const SERVED_AFTERWARDS = 'afterwards 200 a result';
+const or = (...answers: readonly RegExp[]): RegExp =>
+  new RegExp(answers.map(({ source }) => source).join('|'));
 
 /** Every attack of a client, by name. */
 export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
@@ -53,9 +74,70 @@ export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
   // Each is read, checked and indexed by a thousand addresses and topics; p99 was 320 ms, and a turn 71 ms.
   'largest-filters': { run: crowds.largestFilters, limits: { p99: 250, turn: 100 } },
   'subscription-bursts': { run: crowds.subscriptionBursts },
+  'simulated-calls': { run: simulations.simulatedCalls, answers: LONG },
+  'simulated-gaps': { run: simulations.simulatedGaps, answers: or(LONG, /^200 -38026 too many blocks$/) },
+  // What one simulation may spend is spent by its first call.
+  'simulated-loops': {
+    run: simulations.simulatedLoops,
+    answers: or(LONG, /^200 -38013 err: intrinsic gas too low: have 0, want 21000/),
+  },
+  'simulated-state': { run: simulations.simulatedState, limits: PIECES, answers: LONG },
+  'abandoned-simulations': {
+    run: simulations.abandonedSimulations,
+    ...{ answers: LONG, mustAnswer: SERVED_AFTERWARDS, forMs: 4_000 },
+  },
+  'long-estimates': { run: queries.longEstimates, answers: LONG },
+  'unstable-access-lists': {
+    run: queries.unstableAccessLists,
+    answers: or(
+      LONG,
+      /^200 -32000 (the access list does not become stable|failed to apply transaction: err: intrinsic gas too low: hav)/,
+    ),
+  },
+  'long-fee-histories': { run: queries.longFeeHistories, answers: LONG },
+  'proven-slots': { run: provenSlots, limits: PIECES, answers: LONG },
+  'traced-loops': {
+    run: traces.tracedLoops,
+    ...{
+      isDedicated: true,
+      answers: or(LONG, /^200 -32000 the trace is too large: limit it, or trace less$/),
+    },
+  },
+  'traced-blocks': {
+    run: traces.tracedBlocks,
+    ...{
+      isDedicated: true,
+      answers: or(LONG, /^200 -32000 the trace is too large: limit it, or trace less$/),
+    },
+  },
+  'abandoned-traces': {
+    run: traces.abandonedTraces,
+    ...{ isDedicated: true, answers: LONG, mustAnswer: SERVED_AFTERWARDS, forMs: 4_000 },
+  },
+  'forged-cursors': {
+    run: forgedCursors,
+    ...{
+      limits: PIECES,
+      answers: /^200 (a result|-32602 invalid argument 0: cursor: .*|-32001 block not found: 0x\w+)$/,
+    },
+  },
+  'waits-for-receipts': {
+    run: waitsForReceipts,
+    forMs: 8_000,
+    mustAnswer: 'afterwards 200 5 the transaction was sent, but is not ready: its nonce is 1',
+  },
   'polls-of-everything': { run: filters.pollsOfEverything },
+  'all-logs-of-filters': { run: filters.allLogsOfFilters, limits: PIECES },
+  'polls-of-many-logs': {
+    run: filters.pollsOfManyLogs,
+    forMs: 6_000,
+    emitsLogs: true,
+    limits: PIECES,
+    answers: LONG,
+  },
   // After it: these take the room for others of the same client, for five minutes.
   'filters-never-polled': { run: filters.filtersNeverPolled },
+  'filters-left': { run: filters.filtersLeft, mustAnswer: SERVED_AFTERWARDS },
   'many-connections': { run: crowds.manyConnections },
   'slow-loris': { run: crowds.slowLoris },
 };

@@ -2,9 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { say } from '../../support/checks.ts';
 import { until } from '../../support/servers/process.ts';
 import type { AttackedNode } from '../attacked-node.ts';
+import { neverReady } from '../clients/sending.ts';
 import { expectMemoryBack, LAG_MS, type Measured, measureRepeatedly, mib, ms, warmUp } from '../measure.ts';
 import { AttackRig } from '../rig.ts';
 import type { Scene } from '../scene.ts';
+import { rpc } from '../target.ts';
 import { HostileStream, STREAM_ATTACKS } from './hostile-stream.ts';
 import { HostileUpstream, MISDEEDS } from './hostile-upstream.ts';
 
@@ -93,6 +95,28 @@ function judge(
   return true;
 }
 
+/** Whoever sends to an upstream that takes transactions and never says so: refused for want of room, or given up. */
+const UNSENT =
+  /^((-32005 the node is overloaded, try again later|-32002 resource unavailable: (the transaction could be sent to nobody|nobody answered within \d+ ms)),?)+$/;
+
+/** Hundreds of transactions at once, which are waited for; how each was answered. */
+async function sendMany({ url }: AttackedNode): Promise<ReadonlySet<string>> {
+  const raw = await neverReady(1);
+  const send = async (): Promise<string> => {
+    const body = rpc('eth_sendRawTransactionSync', [raw, 10_000]);
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    const { error } = (await response.json()) as {
+      readonly error?: { readonly code: number; readonly message: string };
+    };
+    return error === undefined ? 'a result' : `${error.code} ${error.message}`;
+  };
+  return new Set(await Promise.all(Array.from({ length: 600 }, send)));
+}
+
 /** Everything that an upstream can answer, and a block that never ends. */
 export async function attackByUpstreams({ checks, chooses }: Scene): Promise<void> {
   await using resources = new AsyncDisposableStack();
@@ -109,12 +133,18 @@ export async function attackByUpstreams({ checks, chooses }: Scene): Promise<voi
   if (hostile === undefined) throw new Error('the upstream was not started');
   const { node } = rig;
   const before = await warmUp(rig);
+  let sends: Promise<ReadonlySet<string>> | undefined;
   for (const [place, name] of ['looping-block', ...Object.keys(MISDEEDS)].entries()) {
     if (!chooses(name, place)) continue;
     const attacked = await suffer(rig, name, async () => {
       if (name === 'looping-block') await hostile?.sendLoopingBlock();
       else if (hostile !== undefined) hostile.misdeed = MISDEEDS[name];
+      if (name === 'sends-unanswered') sends = sendMany(node);
     });
+    const answers = await sends;
+    sends = undefined;
+    if (answers !== undefined)
+      checks.check(`${name}: those who send are told`, UNSENT.test([...answers].join()), [...answers]);
     const blind = BLINDING.has(name)
       ? await until('our node to say that it is blind', isReady(node, false), BLIND_MS).catch(() => undefined)
       : undefined;

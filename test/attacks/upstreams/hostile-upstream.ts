@@ -65,6 +65,8 @@ const changed = (change: (entry: Entry, call: Call | undefined) => Entry): Misde
 const isLatest = ({ method, params }: Call): boolean =>
   method === 'eth_getBlockByNumber' && params[0] === 'latest';
 
+const isSend = ({ method }: Call): boolean => method === 'eth_sendRawTransaction';
+
 /** Everything that an upstream may do wrong, by name. */
 export const MISDEEDS: Readonly<Record<string, Misdeed>> = {
   garbage: text('<html>\0\xff http://user:secret-of-mine@x/'),
@@ -89,6 +91,9 @@ export const MISDEEDS: Readonly<Record<string, Misdeed>> = {
     response.end();
   },
   'wrong-ids': changed((entry) => ({ ...entry, id: Number(entry.id) + 1_000 })),
+  'sends-unanswered': async ({ calls, truth, answer }) => {
+    if (!calls.some(isSend)) answer(await truth());
+  },
   nulls: always(null),
   absurd: always(ABSURD),
   'future-head': changed((entry, call) =>
