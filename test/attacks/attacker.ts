@@ -1,5 +1,5 @@
 // A process of its own, so that attacking does not slow down who measures. Its argument says whom to attack, and how.
-import { CLIENT_ATTACKS } from './clients/catalogue.ts';
+import { CLIENT_ATTACKS, COMPLETE_ATTACKS } from './clients/catalogue.ts';
 import type { ListPlace } from './clients/long-calls.ts';
 import { type Aim, Target } from './target.ts';
 
@@ -15,7 +15,7 @@ export interface AttackReport {
 }
 
 const attack = JSON.parse(process.argv[2] ?? '') as Attack;
-const kind = CLIENT_ATTACKS[attack.name];
+const kind = CLIENT_ATTACKS[attack.name] ?? COMPLETE_ATTACKS[attack.name];
 if (kind === undefined) throw new Error(`no attack ${attack.name}`);
 const target = new Target(attack);
 const hang = setTimeout(() => process.exit(3), attack.forMs + 20_000);

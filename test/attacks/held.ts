@@ -6,6 +6,8 @@ import { say } from '../support/checks.ts';
 import { importArguments, runCli } from '../support/servers/node.ts';
 import { tempDir } from '../support/servers/process.ts';
 import { type AttackedNode, startAttackedNode } from './attacked-node.ts';
+import { type Attacked, judge } from './by-clients.ts';
+import { COMPLETE_ATTACKS } from './clients/catalogue.ts';
 import { ACTOR } from './evm.ts';
 import { FRAMING, ODD_JSON } from './held-cases.ts';
 import type { Scene } from './scene.ts';
@@ -13,13 +15,18 @@ import { plainRequest, rpc } from './target.ts';
 
 const ANSWER_MS = 1_500;
 const SHUTDOWN_MS = 10_000;
+const TRIE_KEYS = 300;
+/** An account of the official chain, and its head. */
+const OLD_STATES = { list: '0x7dcd17433742f4c0ca53122ab541d0ba67fc27df', block: '0x36' } as const;
 
 /** What has always held, and must go on doing so: framing, odd JSON, and an end under load. */
-export async function heldAttacks({ checks }: Scene): Promise<void> {
+export async function heldAttacks(scene: Scene): Promise<void> {
+  const { checks } = scene;
   await using data = await tempDir('held');
   const folder = join(data.path, 'data');
   await runCli(importArguments(folder));
-  await using node = await startAttackedNode(['--data', folder]);
+  // The trie of one state has room, and no second one.
+  await using node = await startAttackedNode(['--data', folder, '--trie-keys', String(TRIE_KEYS)]);
   for (const [name, bytes, expected] of FRAMING) {
     const statuses = (await exchange(node, bytes))
       .split(/(?=HTTP\/1\.1 \d)/)
@@ -39,6 +46,8 @@ export async function heldAttacks({ checks }: Scene): Promise<void> {
     const text = await response.text();
     checks.check(`JSON: ${name}`, expected.test(text), text.slice(0, 200));
   }
+  const complete: Attacked = { node, sealedAt: new Map(), place: OLD_STATES, emitsLogs: false };
+  for (const [name, kind] of Object.entries(COMPLETE_ATTACKS)) await judge(scene, complete, name, kind);
   checks.check('the node stays up', node.death === undefined, node.death);
   await endUnderLoad(checks, node);
 }

@@ -28,8 +28,11 @@ export interface Measured<T> {
   readonly lagMs: number;
 }
 
+/** A node whose honest clients are watched, and when the blocks it has to follow were sealed. */
+export type Watched = Pick<AttackRig, 'node' | 'sealedAt'>;
+
 /** Does something while honest clients ask and blocks are made. */
-export async function measure<T>(rig: AttackRig, run: () => Promise<T>): Promise<Measured<T>> {
+export async function measure<T>(rig: Watched, run: () => Promise<T>): Promise<Measured<T>> {
   const started = Date.now();
   const endHonest = watchHonest(rig.node.port);
   await pause(SETTLE_MS);
@@ -60,7 +63,7 @@ export async function measure<T>(rig: AttackRig, run: () => Promise<T>): Promise
  * meanwhile it does not. Says why it is done again, and how much of the time the machine did not have its processors.
  */
 export async function measureRepeatedly<T>(
-  rig: AttackRig,
+  rig: Watched,
   run: () => Promise<T>,
   isGood: (measured: Measured<T>) => boolean,
 ): Promise<Measured<T>> {

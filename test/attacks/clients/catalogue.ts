@@ -3,7 +3,7 @@ import * as crowds from './crowds.ts';
 import { forgedCursors } from './cursors.ts';
 import * as filters from './filters.ts';
 import * as calls from './long-calls.ts';
-import { provenSlots } from './proofs.ts';
+import { provenSlots, provenStates } from './proofs.ts';
 import * as queries from './queries.ts';
 import { waitsForReceipts } from './sending.ts';
 import * as simulations from './simulations.ts';
@@ -140,4 +140,9 @@ export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
   'filters-left': { run: filters.filtersLeft, mustAnswer: SERVED_AFTERWARDS },
   'many-connections': { run: crowds.manyConnections },
   'slow-loris': { run: crowds.slowLoris },
+};
+
+/** Those of a node that holds all of the state. */
+export const COMPLETE_ATTACKS: Readonly<Record<string, ClientAttack>> = {
+  'proven-states': { run: provenStates, limits: PIECES, answers: LONG },
 };

@@ -114,7 +114,7 @@ async function sendMany({ url }: AttackedNode): Promise<ReadonlySet<string>> {
     };
     return error === undefined ? 'a result' : `${error.code} ${error.message}`;
   };
-  return new Set(await Promise.all(Array.from({ length: 600 }, send)));
+  return new Set(await Promise.all(Array.from({ length: 300 }, send)));
 }
 
 /** Everything that an upstream can answer, and a block that never ends. */
