@@ -73,9 +73,9 @@ export function checkProof(
   slots: readonly Uint8Array[],
   proof: object | string,
 ): readonly Uint8Array[] {
-  const text = typeof proof === 'string' ? proof : JSON.stringify(proof);
+  const json = typeof proof === 'string' ? proof : JSON.stringify(proof);
   try {
-    return native.checkProof(stateRoot, toHex(address), slots.map(toHex), text);
+    return native.checkProof(stateRoot, toHex(address), slots.map(toHex), json);
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     throw new InvalidProofError(`proof: ${text}`, { cause: error });

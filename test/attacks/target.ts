@@ -108,9 +108,9 @@ export class Target {
 
   /** Sends requests and goes away before they are answered, over so many connections, until a part of the time has passed. */
   async abandon(connections: number, share: number, bodies: () => string): Promise<void> {
-    let isOver = false;
+    const over = new AbortController();
     const goAway = async (): Promise<void> => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const socket = await this.connect();
         await this.write(socket, plainRequest(bodies()));
         await pause(ABANDON_MS);
@@ -119,7 +119,7 @@ export class Target {
     };
     const going = Array.from({ length: connections }, goAway);
     await this.part(share);
-    isOver = true;
+    over.abort();
     await Promise.all(going);
   }
 

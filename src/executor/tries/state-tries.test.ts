@@ -1,5 +1,5 @@
 import type { NativeChain } from '@chain-query/native';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   emitter,
   executeOfficialChain,
@@ -165,15 +165,27 @@ describe('proofs', () => {
   it('leave others room to wait', async () => {
     const chain = { maxTrieKeys: 10, hasTrie: () => false, nearestTrie: () => null };
     const hanging = { ...store, isComplete: () => true, header: () => new Promise<never>(() => {}) };
-    const tries = new StateTries(chain as unknown as NativeChain, hanging as unknown as TrieSource);
+    const tries = new StateTries(chain as unknown as NativeChain, hanging);
     const { signal } = new AbortController();
-    const outcomes: string[] = [];
+    const refused: string[] = [];
     for (const client of [...Array.from({ length: 40 }, () => 'many'), 'another']) {
       const prepared = tries.prepare({ number: 1, hash: ZERO as Hex }, { client, signal });
-      prepared.catch((error: unknown) => outcomes.push(`${client} ${String(error)}`));
+      prepared.catch((error: unknown) => refused.push(`${client} ${String(error)}`));
     }
     await new Promise(setImmediate);
-    expect(outcomes).toEqual(Array.from({ length: 8 }, () => 'many OverloadedError: OVERLOADED'));
+    expect(refused).toEqual(Array.from({ length: 8 }, () => 'many OverloadedError: OVERLOADED'));
+  });
+
+  it('are tried again when another trie took the room, and refused when it does so each time', async () => {
+    const prove = vi.fn(async (): Promise<Buffer | null> => null);
+    const chain = { maxTrieKeys: 10, hasTrie: () => true, prove };
+    const tries = new StateTries(chain as unknown as NativeChain, store);
+    const ask = (): Promise<unknown> =>
+      tries.prove({ number: 1, hash: ZERO as Hex }, { address: emitter, slots: [], keys: [] });
+    await expect(ask()).rejects.toThrow(OverloadedError);
+    expect(prove).toHaveBeenCalledTimes(3);
+    prove.mockResolvedValueOnce(null).mockResolvedValueOnce(Buffer.from('{}'));
+    expect(await ask()).toEqual(Buffer.from('{}'));
   });
 
   it('are not worked on for those who went away', async () => {

@@ -33,6 +33,8 @@ export interface TrieSource {
 const MAX_STEPS = 256;
 /** Requests that wait for a trie at the same time, on one thread; one client leaves some to the others. */
 const MAX_WAITING = 64;
+/** How often a trie may make room for another one before what it was made for is read from it. */
+const MAX_ATTEMPTS = 3;
 
 /** What is proven of an account: its slots as words, and as they are named in the answer. */
 export interface ProofRequest {
@@ -92,8 +94,12 @@ export class StateTries {
     { address, slots, keys }: ProofRequest,
     context?: LoadContext,
   ): Promise<Buffer | undefined> {
-    if (!(await this.prepare(ref, context))) return undefined;
-    return (await asOverloaded(this.#chain.prove(ref.hash, address, [...slots], [...keys]))) ?? undefined;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      if (!(await this.prepare(ref, context))) return undefined;
+      const json = await asOverloaded(this.#chain.prove(ref.hash, address, [...slots], [...keys]));
+      if (json !== null) return json;
+    }
+    throw new OverloadedError();
   }
 
   async #build(ref: BlockRef, source: TrieSource, signal: AbortSignal | undefined): Promise<boolean> {
