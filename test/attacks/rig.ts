@@ -16,7 +16,7 @@ const UNDO_WINDOW = 8;
 /** What caches hold is bounded by options, and stays on purpose: small ones, or it would hide what an attack leaves behind. */
 const SMALL_CACHES = [
   ...['--render-cache-bytes', '8MiB', '--code-cache-bytes', '8MiB', '--hot-state-entries', '65536'],
-  ...['--historical-state-bytes', '16MiB'],
+  ...['--historical-state-bytes', '16MiB', '--filter-bytes', '32MiB'],
 ];
 const FLASHBLOCKS_A_BLOCK = 4;
 const BLOCKS_OF_LOGS = 3;

@@ -177,7 +177,7 @@ describe('proofs', () => {
   });
 
   it('are tried again when another trie took the room, and refused when it does so each time', async () => {
-    const prove = vi.fn(async (): Promise<Buffer | null> => null);
+    const prove = vi.fn<() => Promise<Buffer | null>>(async () => null);
     const chain = { maxTrieKeys: 10, hasTrie: () => true, prove };
     const tries = new StateTries(chain as unknown as NativeChain, store);
     const ask = (): Promise<unknown> =>

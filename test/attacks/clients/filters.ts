@@ -39,7 +39,7 @@ export async function pollsOfManyLogs(target: Target): Promise<void> {
 /** All logs of filters that begin with the chain, on many connections. */
 export async function allLogsOfFilters(target: Target): Promise<void> {
   const id = idOf(await target.post(rpc('eth_newFilter', [{ fromBlock: 'earliest' }])));
-  await target.repeat(50, () => rpc('eth_getFilterLogs', [id]));
+  await target.repeat(20, () => rpc('eth_getFilterLogs', [id]));
 }
 
 /** Filters of many connections, each of which is left at once: as many as there may be of all clients. */

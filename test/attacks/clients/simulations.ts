@@ -56,7 +56,7 @@ export async function simulatedState(target: Target): Promise<void> {
     }),
   ];
   let next = 0;
-  await target.repeat(8, () => bodies[next++ % bodies.length] ?? '');
+  await target.repeat(2, () => bodies[next++ % bodies.length] ?? '');
 }
 
 /** Simulations that nobody waits for: the next who does is served at once. */
