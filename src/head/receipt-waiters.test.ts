@@ -25,8 +25,10 @@ async function setUp(max = 8) {
 describe('those who wait for a receipt', () => {
   it('get it with the flashblock that has it', async () => {
     const { head, event, hash, waiters } = await setUp();
-    using wait = waiters.begin(hash, 'a');
-    using another = waiters.begin(hash, 'a');
+    using waitPlace = waiters.take('a');
+    const wait = waitPlace.expect(hash);
+    using anotherPlace = waiters.take('a');
+    const another = anotherPlace.expect(hash);
     const reads = [wait.read(60_000, NEVER), another.read(60_000, NEVER)];
     await head.apply(event);
     waiters.hear(event);
@@ -39,13 +41,15 @@ describe('those who wait for a receipt', () => {
   it('get one that was there before they asked', async () => {
     const { head, event, hash, waiters } = await setUp();
     await head.apply(event);
-    using wait = waiters.begin(hash, 'a');
+    using waitPlace = waiters.take('a');
+    const wait = waitPlace.expect(hash);
     expect(await wait.read(60_000, NEVER)).toBeDefined();
   });
 
   it('miss nothing between beginning to wait and reading', async () => {
     const { head, event, hash, waiters } = await setUp();
-    using wait = waiters.begin(hash, 'a');
+    using waitPlace = waiters.take('a');
+    const wait = waitPlace.expect(hash);
     await head.apply(event);
     waiters.hear(event);
     expect(await wait.read(60_000, NEVER)).toBeDefined();
@@ -53,7 +57,8 @@ describe('those who wait for a receipt', () => {
 
   it('go on waiting when it is taken back before they read it', async () => {
     const { chain, head, event, hash, waiters } = await setUp();
-    using wait = waiters.begin(hash, 'a');
+    using waitPlace = waiters.take('a');
+    const wait = waitPlace.expect(hash);
     const read = wait.read(60_000, NEVER);
     // They hear of it, but it is not to be read any more.
     waiters.hear(event);
@@ -66,7 +71,8 @@ describe('those who wait for a receipt', () => {
 
   it('are told nothing when the time is over, or they went away', async () => {
     const { hash, waiters } = await setUp();
-    using wait = waiters.begin(hash, 'a');
+    using waitPlace = waiters.take('a');
+    const wait = waitPlace.expect(hash);
     expect(await wait.read(1, NEVER)).toBeUndefined();
     const gone = new AbortController();
     const read = wait.read(60_000, gone.signal);
@@ -77,19 +83,20 @@ describe('those who wait for a receipt', () => {
   it('are no more than may be', async () => {
     const { hash, waiters } = await setUp(2);
     {
-      using wait = waiters.begin(hash, 'a');
-      expect(() => waiters.begin(hash, 'a')).toThrow(OverloadedError);
+      using waitPlace = waiters.take('a');
+      const wait = waitPlace.expect(hash);
+      expect(() => waiters.take('a')).toThrow(OverloadedError);
       expect(await wait.read(1, NEVER)).toBeUndefined();
     }
     expect(waiters.count).toBe(0);
-    waiters.begin(hash, 'a')[Symbol.dispose]();
+    waiters.take('a')[Symbol.dispose]();
   });
 
   it('leave places for others', async () => {
-    const { hash, waiters } = await setUp(8);
-    const waits = Array.from({ length: 4 }, () => waiters.begin(hash, 'many'));
-    expect(() => waiters.begin(hash, 'many')).toThrow(OverloadedError);
-    waiters.begin(hash, 'another')[Symbol.dispose]();
+    const { waiters } = await setUp(8);
+    const waits = Array.from({ length: 4 }, () => waiters.take('many'));
+    expect(() => waiters.take('many')).toThrow(OverloadedError);
+    waiters.take('another')[Symbol.dispose]();
     for (const wait of waits) wait[Symbol.dispose]();
     expect(waiters.count).toBe(0);
   });

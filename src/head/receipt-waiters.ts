@@ -15,8 +15,14 @@ export interface ReadReceipt {
   readonly snapshot: Snapshot;
 }
 
+/** A place among those who wait for receipts. */
+export interface ReceiptPlace extends Disposable {
+  /** Begins to wait for one, so that nothing is missed from now on. */
+  expect(hash: Hex): ReceiptWait;
+}
+
 /** Somebody who waits for a receipt. */
-export interface ReceiptWait extends Disposable {
+export interface ReceiptWait {
   /** The receipt as soon as it can be read; undefined when the time is over or `signal` aborts. */
   read(timeoutMs: number, signal: AbortSignal): Promise<ReadReceipt | undefined>;
 }
@@ -48,9 +54,23 @@ export class ReceiptWaiters {
       for (const wakes of this.#waiting.values()) for (const wake of wakes) wake();
   }
 
-  /** Begins to wait, so that nothing is missed from now on; throws `OverloadedError` when too many do, or too many of one client. */
-  begin(hash: Hex, client: string): ReceiptWait {
+  /** Takes a place; throws `OverloadedError` when too many have one, or too many of one client. */
+  take(client: string): ReceiptPlace {
     if (!this.#places.take(client, 1)) throw new OverloadedError();
+    const ends: (() => void)[] = [];
+    let isTaken = true;
+    return {
+      expect: (hash) => this.#expect(hash, ends),
+      [Symbol.dispose]: () => {
+        if (!isTaken) return;
+        isTaken = false;
+        for (const end of ends) end();
+        this.#places.give(client, 1);
+      },
+    };
+  }
+
+  #expect(hash: Hex, ends: (() => void)[]): ReceiptWait {
     let next = Promise.withResolvers<void>();
     const wake = (): void => {
       next.resolve();
@@ -58,6 +78,10 @@ export class ReceiptWaiters {
     };
     const wakes = this.#waiting.get(hash) ?? new Set();
     this.#waiting.set(hash, wakes.add(wake));
+    ends.push(() => {
+      wakes.delete(wake);
+      if (wakes.size === 0) this.#waiting.delete(hash);
+    });
     return {
       read: async (timeoutMs, signal) => {
         const over = new AbortController();
@@ -79,11 +103,6 @@ export class ReceiptWaiters {
           clearTimeout(timer);
           signal.removeEventListener('abort', onAbort);
         }
-      },
-      [Symbol.dispose]: () => {
-        if (!wakes.delete(wake)) return;
-        this.#places.give(client, 1);
-        if (wakes.size === 0) this.#waiting.delete(hash);
       },
     };
   }

@@ -29,10 +29,12 @@ export const ethSendRawTransactionSync: Method = {
   },
   async handle(params, context) {
     const { sync, services } = context.settings;
+    // First of all: whoever finds no place costs no check of a signature.
+    using place = services.receipts.take(context.client);
     const transaction = readSendable(NAME, params[0], context);
     const timeoutMs = readTimeout(params[1], sync);
     // Before it is sent: it may be executed before anybody says that it was taken.
-    using wait = services.receipts.begin(transaction.hash, context.client);
+    const wait = place.expect(transaction.hash);
     await transaction.send();
     const receipt = await wait.read(timeoutMs, context.signal);
     if (receipt === undefined) throw await unseen(transaction, timeoutMs, context);

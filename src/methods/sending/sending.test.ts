@@ -32,14 +32,14 @@ function services(
 /** Receipts that are there, or are not in time; `next` is the account's nonce then. */
 function receipts(json: string | undefined, next?: number): { waits: number[]; receipts: ReceiptWaiters } {
   const waits: number[] = [];
-  const begin = () => ({
+  const expected = {
     read: async (ms: number) => {
       waits.push(ms);
       return json === undefined ? undefined : { json, snapshot: undefined };
     },
-    [Symbol.dispose]: () => {},
-  });
-  return { waits, receipts: { begin, nonceOf: async () => next } as unknown as ReceiptWaiters };
+  };
+  const take = () => ({ expect: () => expected, [Symbol.dispose]: () => {} });
+  return { waits, receipts: { take, nonceOf: async () => next } as unknown as ReceiptWaiters };
 }
 
 describe('eth_sendRawTransaction', () => {

@@ -7,7 +7,7 @@ import { plainRequest, rpc, type Target } from '../target.ts';
 export const neverReady = (seed: number): Promise<Hex> =>
   opFunder.signTransaction({
     ...{ chainId: opChainId, type: 'eip1559', nonce: 1_000_000 + (seed % 1_000), to: opFunder.address },
-    ...{ gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 0n },
+    ...{ gas: 21_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n },
   });
 
 /** Waits for a receipt that never comes, on more connections than a node works on requests, as long as they may. */
@@ -15,7 +15,7 @@ export async function waitsForReceipts(target: Target): Promise<void> {
   const raw = await neverReady(target.seed);
   const request = plainRequest(rpc('eth_sendRawTransactionSync', [raw, 10_000]));
   const sockets: Socket[] = [];
-  for (let connection = 0; connection < 2_600 && !target.isOver; connection++) {
+  const wait = async (): Promise<void> => {
     const socket = await target.connect();
     socket.on('data', (data: Buffer) => {
       const isRefused = data.toString('latin1').startsWith('HTTP/1.1 503');
@@ -23,7 +23,8 @@ export async function waitsForReceipts(target: Target): Promise<void> {
     });
     await target.write(socket, request);
     sockets.push(socket);
-  }
+  };
+  while (sockets.length < 2_600 && !target.isOver) await Promise.all(Array.from({ length: 50 }, wait));
   await target.part(0.6);
   for (const socket of sockets) socket.removeAllListeners('data').destroy();
   // Their places are free again.
