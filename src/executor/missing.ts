@@ -61,7 +61,8 @@ interface Core {
 
 /**
  * Loads what the native core lacked and hands it in, `atOnce` keys at a time: code together with its account, which saves
- * a round.
+ * a round. Only the first key is needed for certain, as those behind it were found by going on without it: of them, what
+ * cannot be had is left out, and asked for again if it is needed.
  */
 export async function supply(
   core: Core,
@@ -74,21 +75,34 @@ export async function supply(
   for (const part of partsOf(keys, atOnce)) {
     // Reading a store and handing in values takes this thread's time.
     if (part !== keys) await nextTurn();
-    const values = await load(part, asOf);
-    hand(core, prefix, part, values);
-    const codes = codeKeys(part, values);
+    const isFirst = part[0] === keys[0];
+    const found = await (isFirst ? load(part, asOf) : loadIfKnown(() => load(part, asOf)));
+    if (found === undefined) return;
+    const known = part.filter((_, index) => found[index] !== undefined || (isFirst && index === 0));
+    const values = found.filter((value, index) => value !== undefined || (isFirst && index === 0));
+    hand(core, prefix, known, values);
+    const codes = codeKeys(known, values);
     // Long, and each is hashed when it is handed in.
     for (const some of partsOf(codes, Math.ceil(atOnce / CODE_WEIGHT))) {
       if (some !== codes) await nextTurn();
       const loaded = await load(some, asOf);
-      const known = some.filter((_, index) => loaded[index] !== undefined);
       hand(
         core,
         prefix,
-        known,
+        some.filter((_, index) => loaded[index] !== undefined),
         loaded.filter((code) => code !== undefined),
       );
     }
+  }
+}
+
+/** What is loaded, or nothing where that cannot be had. */
+async function loadIfKnown(load: () => Awaitable<Values>): Promise<Values | undefined> {
+  try {
+    return await load();
+  } catch (error) {
+    if (error instanceof StateUnavailableError) return undefined;
+    throw error;
   }
 }
 

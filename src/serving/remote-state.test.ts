@@ -45,6 +45,18 @@ describe('state for a serving thread', () => {
     expect(await values).toEqual([Uint8Array.of(11), Uint8Array.of(22)]);
   });
 
+  it('gives what its store knows where nobody knows the rest, but for the first key, which is needed', async () => {
+    const state = open();
+    const values = state.load([account(1), account(2)], 7, head, request());
+    await nextTurn();
+    state.hear({ kind: 'unavailable', id: 1, reason: 'away' });
+    expect(await values).toEqual([Uint8Array.of(11), undefined]);
+    const needed = state.load([account(2), account(1)], 7, head, request());
+    await nextTurn();
+    state.hear({ kind: 'unavailable', id: 2, reason: 'away' });
+    await expect(needed).rejects.toThrow(StateUnavailableError);
+  });
+
   it('asks for no more than a request may have read, in all its parts together', async () => {
     const state = open();
     const context = request({ ...ROOMY, values: 3 });

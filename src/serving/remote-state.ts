@@ -52,8 +52,14 @@ export class RemoteState {
     const stored = await this.#stored(keys, number, of);
     const unknown = keys.filter((_, index) => stored[index] === undefined);
     if (unknown.length === 0) return stored;
-    const found = (await this.#ask(unknown, { number, of, at: anchor }, context)).values();
-    return stored.map((value) => value ?? found.next().value);
+    try {
+      const found = (await this.#ask(unknown, { number, of, at: anchor }, context)).values();
+      return stored.map((value) => value ?? found.next().value);
+    } catch (error) {
+      // The first key is needed; the others perhaps not, once it is there.
+      if (!(error instanceof StateUnavailableError) || stored[0] === undefined) throw error;
+      return stored;
+    }
   }
 
   /** Asks the main thread, for as long as a request can wait and somebody waits for it. */
