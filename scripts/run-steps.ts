@@ -39,6 +39,7 @@ const LONG: readonly Step[] = [
   { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
   { name: 'scenarios', command: 'npm run -s test:scenarios', tests: true },
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
+  { name: 'clients', command: 'npm run -s test:clients', tests: true },
   // The gate repeats one seed, so that it only fails for what a change did, and a part of the runs, for its time;
   // new seeds and the full forms (without options) are for whoever looks for more.
   { name: 'differential', command: 'npm run -s test:differential -- --seed 20261115', tests: true },
@@ -85,7 +86,7 @@ const LONG: readonly Step[] = [
     command: 'npm run -s test:subscriptions -- --client package --blocks 60 --seed 20261115',
     tests: true,
   },
-  { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 3', tests: true },
+  { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 4', tests: true },
   { name: 'soak', command: 'npm run -s test:soak -- --seed 20261115', tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },

@@ -25,6 +25,8 @@ const account = privateKeyToAccount(ACCOUNTS[0].key);
 
 const dev = inject('dev');
 
+let nextNonce = 0;
+
 /** Sends so many transactions to the chain's client, and waits until each is pre-confirmed. */
 async function increment(times: number): Promise<void> {
   const wallet = createWalletClient({ account, chain, transport: http(dev.chainUrl) });
@@ -32,7 +34,12 @@ async function increment(times: number): Promise<void> {
   const count = () => reader.getTransactionCount({ address: account.address, blockTag: 'pending' });
   for (let left = times; left > 0; left -= 1) {
     const nonce = await count();
-    await wallet.writeContract({ ...counter, functionName: 'increment', nonce });
+    expect(nonce, 'nobody else sends, and nothing is taken back').toBeGreaterThanOrEqual(nextNonce);
+    nextNonce = nonce + 1;
+    // viem sends again what it got no answer to.
+    await wallet.writeContract({ ...counter, functionName: 'increment', nonce }).catch((error: unknown) => {
+      if (!String(error).includes('already known')) throw error;
+    });
     await until('the transaction', async () => ((await count()) > nonce ? true : undefined));
   }
 }
@@ -109,8 +116,10 @@ describe('reads behind a balancer (B3)', () => {
   it('never go backwards, though one node is behind', async () => {
     const backwards = [0, 0];
     const over = new AbortController();
+    await using plain = await startBalancer([dev.url, behind.url]);
+    await using own = await startBalancer([dev.url, behind.url]);
     const read = async (at: number, transport: typeof http | typeof chainQueryHttp): Promise<void> => {
-      await using balancer = await startBalancer([dev.url, behind.url]);
+      const balancer = at === 0 ? plain : own;
       const client = createPublicClient({ chain, transport: transport(balancer.url, { batch: true }) });
       let [latest, pending] = [0n, 0];
       while (!over.signal.aborted) {
@@ -121,14 +130,14 @@ describe('reads behind a balancer (B3)', () => {
         if (number < latest || nonce < pending) backwards[at] = (backwards[at] ?? 0) + 1;
         [latest, pending] = [number, nonce];
       }
-      expect(Math.min(...balancer.passed)).toBeGreaterThan(2);
     };
     const reading = [http, chainQueryHttp].map((transport, at) => read(at, transport));
-    await increment(12);
+    // Until there was something to go back to, and each node was asked.
+    const isEnough = (): boolean => (backwards[0] ?? 0) > 0 && Math.min(...plain.passed, ...own.passed) > 2;
+    for (let left = 60; left > 0 && !isEnough(); left -= 1) await increment(1);
     over.abort();
     await Promise.all(reading);
-    // That there was something to go back to.
-    expect(backwards[0]).toBeGreaterThan(0);
+    expect(isEnough()).toBe(true);
     expect(backwards[1]).toBe(0);
   });
 
