@@ -33,6 +33,8 @@ export type MethodErrorType =
       readonly message: string;
       readonly data?: string | undefined;
     }
+  /** A transaction that nobody took: no block of this chain has to do with it. */
+  | { readonly code: 'NOT_SENT'; readonly reason: string }
   /** A transaction that was sent had no receipt in time. */
   | { readonly code: 'NOT_SEEN'; readonly hash: Hex; readonly milliseconds: number }
   /** The same, as the account has not sent those before it. */

@@ -36,13 +36,12 @@ export async function makeParties(url: string): Promise<Record<PartyName, Party>
   const fees = { gas: 500_000n, maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 1n } as const;
   const parties: [PartyName, Party][] = [];
   let nonce = 0;
-  let last: Hex = '0x';
   for (const name of names) {
     const key = keccak256(toHex(`a client: ${name}`));
     const to = privateKeyToAccount(key).address;
     await wallet.sendTransaction({ ...fees, to, value: 100n * ether, nonce: nonce++ });
     const counter = getContractAddress({ from: account.address, nonce: BigInt(nonce) });
-    last = await wallet.deployContract({
+    await wallet.deployContract({
       ...fees,
       abi: [],
       bytecode: creation(COUNTER.code),
@@ -50,8 +49,10 @@ export async function makeParties(url: string): Promise<Record<PartyName, Party>
     });
     parties.push([name, { key, counter }]);
   }
+  // Confirmed: clients estimate at the latest block.
+  const last = parties.at(-1)?.[1].counter;
   await until('the parties', async () =>
-    (await request(url, 'eth_getTransactionReceipt', [last])) === null ? undefined : true,
+    (await request(url, 'eth_getCode', [last, 'latest'])) === '0x' ? undefined : true,
   );
   return Object.fromEntries(parties) as Record<PartyName, Party>;
 }

@@ -1,5 +1,6 @@
 import type { PassOn } from '../../chain/pass-on.ts';
 import type { SignedTransaction } from '../../executor/chain-facts.ts';
+import { StateUnavailableError } from '../../primitives/errors.ts';
 import { fromHex } from '../../primitives/hex.ts';
 import { parseBytes } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
@@ -31,6 +32,10 @@ export function readSendable(method: string, value: unknown, context: MethodCont
 }
 
 async function sent(answer: ReturnType<PassOn>): Promise<void> {
-  const said = await answer;
+  const said = await answer.catch((error: unknown) => {
+    // As the state of a block it would be asked for again when the chain changes.
+    if (!(error instanceof StateUnavailableError)) throw error;
+    throw new MethodError({ code: 'NOT_SENT', reason: error.type.reason });
+  });
   if (said.kind === 'error') throw new MethodError({ ...said, code: 'UPSTREAM_ERROR', number: said.code });
 }

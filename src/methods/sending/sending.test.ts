@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runMethod, testServices } from '../../../test/support/serve/methods.ts';
 import type { PassedAnswer, PassedRequest } from '../../chain/pass-on.ts';
 import type { ReceiptWaiters } from '../../head/receipt-waiters.ts';
+import { StateUnavailableError } from '../../primitives/errors.ts';
 import type { MethodError } from '../errors.ts';
 import type { NodeServices } from '../method.ts';
 import { ethSendRawTransaction } from './eth_sendRawTransaction.ts';
@@ -62,6 +63,17 @@ describe('eth_sendRawTransaction', () => {
     expect(await runMethod(ethSendRawTransaction, ['0x02']).catch(typeOf)).toEqual({
       code: 'NOT_AVAILABLE',
       method: 'eth_sendRawTransaction',
+    });
+  });
+
+  it('says that nobody took it, whatever the chain does meanwhile', async () => {
+    const passOn = async () => {
+      throw new StateUnavailableError('the transaction could be sent to nobody');
+    };
+    const own = services(TAKEN, { passOn });
+    const sent = runMethod(ethSendRawTransaction, ['0x02'], { settings: { services: own } });
+    expect(await sent.catch(typeOf)).toEqual({
+      ...{ code: 'NOT_SENT', reason: 'the transaction could be sent to nobody' },
     });
   });
 

@@ -159,6 +159,8 @@ function describe(type: ErrorType): RpcError {
         message: type.message,
         ...(type.data !== undefined && { data: Buffer.from(type.data) }),
       };
+    case 'NOT_SENT':
+      return { code: -32002, message: `resource unavailable: ${type.reason}` };
     case 'NOT_SEEN':
       return {
         code: 4,

@@ -77,7 +77,10 @@ export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
   'largest-filters': { run: crowds.largestFilters, limits: { p99: 250, turn: 100 } },
   'subscription-bursts': { run: crowds.subscriptionBursts },
   'simulated-calls': { run: simulations.simulatedCalls, limits: PIECES, answers: or(LONG, SPENT) },
-  'simulated-gaps': { run: simulations.simulatedGaps, answers: or(LONG, /^200 -38026 too many blocks$/) },
+  'simulated-gaps': {
+    run: simulations.simulatedGaps,
+    ...{ limits: PIECES, answers: or(LONG, /^200 -38026 too many blocks$/) },
+  },
   'simulated-loops': {
     run: simulations.simulatedLoops,
     ...{ limits: PIECES, answers: or(LONG, SPENT) },
@@ -85,7 +88,7 @@ export const CLIENT_ATTACKS: Readonly<Record<string, ClientAttack>> = {
   'simulated-state': { run: simulations.simulatedState, limits: PIECES, answers: LONG },
   'abandoned-simulations': {
     run: simulations.abandonedSimulations,
-    ...{ answers: LONG, mustAnswer: SERVED_AFTERWARDS, forMs: 8_000 },
+    ...{ limits: PIECES, answers: LONG, mustAnswer: SERVED_AFTERWARDS, forMs: 8_000 },
   },
   'long-estimates': { run: queries.longEstimates, answers: LONG },
   'unstable-access-lists': {
