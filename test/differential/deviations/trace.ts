@@ -18,7 +18,7 @@ const ENDS_WELL: readonly unknown[] = ['STOP', 'RETURN', 'REVERT'];
 
 const prefixed = (word: string): string => (word.startsWith('0x') ? word : `0x${word}`);
 
-/** A log of an opcode as both would have it; of one that fails, without what it would have cost and read. */
+/** A log of an opcode as both would have it; of one that fails, without what it would have cost, read and given back. */
 function sameLog(log: Fields, next: Fields | undefined): Fields {
   const number = NEVER_DEFINED.get(String(log['op']));
   const memory = log['memory'] as readonly string[] | undefined;
@@ -35,7 +35,9 @@ function sameLog(log: Fields, next: Fields | undefined): Fields {
           storage: Object.fromEntries(Object.entries(storage).map((pair) => pair.map(prefixed))),
         }),
     // Of two faults either is found first.
-    ...(fails ? { gasCost: 'all that is left', storage: undefined, error: undefined } : {}),
+    ...(fails
+      ? { gasCost: 'all that is left', storage: undefined, error: undefined, refund: undefined }
+      : {}),
   };
 }
 
