@@ -1,6 +1,6 @@
 import type { Method } from '../method.ts';
 import { hashSchema } from '../schemas.ts';
-import { rawTransactionParam, readSendable } from './send.ts';
+import { parseSendable, rawTransactionParam, readSendable } from './send.ts';
 
 export const ethSendRawTransaction: Method = {
   name: 'eth_sendRawTransaction',
@@ -10,7 +10,7 @@ export const ethSendRawTransaction: Method = {
   params: [rawTransactionParam],
   result: { name: 'hash', description: 'The hash of the transaction.', schema: hashSchema },
   async handle(params, context) {
-    const transaction = readSendable('eth_sendRawTransaction', params[0], context);
+    const transaction = readSendable(parseSendable('eth_sendRawTransaction', params[0], context), context);
     await transaction.send();
     return `"${transaction.hash}"`;
   },

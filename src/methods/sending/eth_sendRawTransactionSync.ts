@@ -2,7 +2,7 @@ import { parseUint64 } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
 import type { Method, MethodContext, SyncLimits } from '../method.ts';
 import { receiptSchema } from '../schemas.ts';
-import { rawTransactionParam, readSendable, type Sendable } from './send.ts';
+import { parseSendable, rawTransactionParam, readSendable, type Sendable } from './send.ts';
 
 const NAME = 'eth_sendRawTransactionSync';
 
@@ -29,10 +29,11 @@ export const ethSendRawTransactionSync: Method = {
   },
   async handle(params, context) {
     const { sync, services } = context.settings;
-    // First of all: whoever finds no place costs no check of a signature.
-    using place = services.receipts.take(context.client);
-    const transaction = readSendable(NAME, params[0], context);
+    const raw = parseSendable(NAME, params[0], context);
     const timeoutMs = readTimeout(params[1], sync);
+    // Whoever finds no place costs no check of a signature.
+    using place = services.receipts.take(context.client);
+    const transaction = readSendable(raw, context);
     // Before it is sent: it may be executed before anybody says that it was taken.
     const wait = place.expect(transaction.hash);
     await transaction.send();

@@ -1,7 +1,7 @@
 import type { PassOn } from '../../chain/pass-on.ts';
 import type { SignedTransaction } from '../../executor/chain-facts.ts';
 import { StateUnavailableError } from '../../primitives/errors.ts';
-import { fromHex } from '../../primitives/hex.ts';
+import { fromHex, type Hex } from '../../primitives/hex.ts';
 import { parseBytes } from '../../primitives/parse.ts';
 import { MethodError } from '../errors.ts';
 import type { MethodContext, ParamDoc } from '../method.ts';
@@ -20,11 +20,15 @@ export interface Sendable extends SignedTransaction {
   send(): Promise<void>;
 }
 
-/** Reads a signed transaction and where it goes; throws where there is nobody to send it to. */
-export function readSendable(method: string, value: unknown, context: MethodContext): Sendable {
-  const { facts, passOn, canSend } = context.settings.services;
-  if (!canSend) throw new MethodError({ code: 'NOT_AVAILABLE', method });
-  const raw = parseBytes(value, 'invalid argument 0');
+/** The bytes that a parameter is, if there is anybody to send them to. */
+export function parseSendable(method: string, value: unknown, { settings }: MethodContext): Hex {
+  if (!settings.services.canSend) throw new MethodError({ code: 'NOT_AVAILABLE', method });
+  return parseBytes(value, 'invalid argument 0');
+}
+
+/** Reads a signed transaction, whose signature it checks. */
+export function readSendable(raw: Hex, context: MethodContext): Sendable {
+  const { facts, passOn } = context.settings.services;
   const transaction = facts.readTransaction(fromHex(raw));
   if (typeof transaction === 'string') throw new MethodError({ code: 'CALL_FAILED', reason: transaction });
   const { from, nonce } = transaction;
