@@ -9,6 +9,7 @@ const idle: CommandLoaders = {
   doctor: async () => ({ run: async () => {} }),
   chains: async () => ({ run: async () => {} }),
   dev: async () => ({ run: async () => {} }),
+  keys: async () => ({ run: async () => {} }),
   config: async () => ({ run: async () => {} }),
 };
 

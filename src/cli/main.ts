@@ -48,6 +48,7 @@ const exitCode = await dispatch({
     doctor: () => import('./commands/doctor.ts'),
     chains: () => import('./commands/chains.ts'),
     dev: () => import('./commands/dev.ts'),
+    keys: () => import('./commands/keys.ts'),
     config: () => import('./commands/config.ts'),
   },
 });

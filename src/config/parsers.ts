@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import type { BlockSpan } from '../primitives/block-span.ts';
 import type { UndoWindow } from '../primitives/undo-window.ts';
@@ -133,6 +134,17 @@ export function hostNames(text: string): readonly string[] {
   return text.split(',').map((part) => {
     if (/^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/i.test(part)) return part.toLowerCase();
     throw new UsageError('expected host names without ports');
+  });
+}
+
+/** Accepts addresses and subnets such as 10.0.0.0/8, separated by commas. */
+export function subnets(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    const [address = '', bits, ...rest] = part.split('/');
+    const most = [0, 0, 0, 0, 32, 0, 128][isIP(address)] ?? 0;
+    const isMask = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+    if (most > 0 && isMask && rest.length === 0) return part;
+    throw new UsageError('expected addresses or subnets such as 10.0.0.0/8');
   });
 }
 

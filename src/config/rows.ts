@@ -1,12 +1,12 @@
-import { type Command, type OptionSpec, VERBS } from './spec.ts';
+import type { Command, OptionSpec } from './spec.ts';
 import { OPTIONS, type OptionName } from './table.ts';
 
 /** The rows of the table, in order. */
 export const OPTION_ROWS = Object.entries(OPTIONS) as readonly (readonly [OptionName, OptionSpec])[];
 
-/** The rows that one command takes, or all of them. */
+/** The rows that one command takes, or all of them, as `config` does. */
 export function rowsOf(command?: Command): typeof OPTION_ROWS {
-  return command === undefined || VERBS[command] !== undefined
+  return command === undefined || command === 'config'
     ? OPTION_ROWS
     : OPTION_ROWS.filter(([, spec]) => spec.commands.includes(command));
 }

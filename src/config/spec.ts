@@ -9,13 +9,17 @@ export const COMMANDS = {
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
   chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
+  keys: 'Add, list and revoke API keys of the dedicated listener',
   config: 'Check what is configured, or print it with where it comes from; secrets are hidden',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
 
-/** What must follow the name of a command that does more than one thing. It takes the options of all. */
-export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = { config: ['check', 'print'] };
+/** What must follow the name of a command that does more than one thing. */
+export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = {
+  keys: ['add', 'list', 'revoke'],
+  config: ['check', 'print'],
+};
 
 const GROUPS = [
   'General',
@@ -24,6 +28,8 @@ const GROUPS = [
   'Pre-confirmations',
   'Backfilling',
   'Listeners',
+  'Keys',
+  'Rates',
   'Requests',
   'Sending',
   'WebSocket',

@@ -2,7 +2,9 @@ import { BACKFILL_OPTIONS } from './options/backfill.ts';
 import { DEV_OPTIONS } from './options/dev.ts';
 import { FILTER_OPTIONS } from './options/filters.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
+import { KEY_OPTIONS } from './options/keys.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
+import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
 import { SENDING_OPTIONS } from './options/sending.ts';
 import { SIMULATE_OPTIONS } from './options/simulate.ts';
@@ -111,7 +113,7 @@ export const OPTIONS = {
     parse: endpoint,
     default: '127.0.0.1:8546',
     isCommon: true,
-    doc: 'Dedicated listener: every method and wider limits. `off` closes it.',
+    doc: 'Dedicated listener: every method and wider limits, for those with a key (--keys, --jwks). While there are none, it serves without one, on loopback alone. `off` closes it.',
   },
   admin: {
     group: 'Listeners',
@@ -153,6 +155,8 @@ export const OPTIONS = {
     default: '3000',
     doc: 'Time without a sign of life of a serving thread after which /readyz says so.',
   },
+  ...KEY_OPTIONS,
+  ...RATE_OPTIONS,
   ...REQUEST_OPTIONS,
   ...SENDING_OPTIONS,
   ...WEBSOCKET_OPTIONS,

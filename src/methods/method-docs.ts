@@ -45,6 +45,10 @@ function sourceOf({ source, rules }: Pick<Method, 'source' | 'rules'>): string {
     : 'served here';
 }
 
+function costOf({ cost = 1 }: Pick<Method, 'cost'>): string {
+  return typeof cost === 'number' ? String(cost) : cost.words;
+}
+
 const GENERATED = '<!-- Generated from src/methods by `npm run docs`. -->';
 
 /** The page of one method. */
@@ -52,7 +56,7 @@ export function renderMethodPage(method: Method, example: MethodExample): string
   const { name, summary, rules, dedicatedOnly, params, result } = method;
   const where = dedicatedOnly === true ? ' On a dedicated listener only.' : '';
   const lines = [`# ${name}`, '', GENERATED, '', `${summary}${where} Rules: ${rules.join(', ')}.`, ''];
-  lines.push(`Answered: ${sourceOf(method)}.`, '');
+  lines.push(`Answered: ${sourceOf(method)}. Costs, in units of a client's rate: ${costOf(method)}.`, '');
   if (params.length > 0) {
     lines.push('| # | parameter | | |', '|---|---|---|---|');
     for (const [index, param] of params.entries()) {

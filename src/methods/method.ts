@@ -127,6 +127,14 @@ export interface ResultDoc {
   readonly schema: JsonSchema;
 }
 
+/** A cost that goes by what is asked for. */
+export interface VariableCost {
+  /** For the docs: how many units, and of what. */
+  readonly words: string;
+  /** Of parameters that nobody has checked; `head` is the newest block. */
+  of(params: readonly unknown[], head: number): number;
+}
+
 /** One JSON-RPC method: how its parameters are read, what it does, and what its documentation says. */
 export interface Method {
   readonly name: string;
@@ -135,6 +143,8 @@ export interface Method {
   readonly rules: readonly string[];
   /** Refused on a public listener (B9). */
   readonly dedicatedOnly?: true;
+  /** What a call takes of the rate of its client, in units: 1, a read of one value, unless it says more. */
+  readonly cost?: number | VariableCost;
   readonly params: readonly ParamDoc[];
   /** Its parameters are somebody else's affair. */
   readonly takesAnything?: true;

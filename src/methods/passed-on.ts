@@ -9,6 +9,7 @@ export function passedOn(name: string): Method {
     name,
     summary: 'Passed on to an upstream, and answered as it answers.',
     rules: ['B12'],
+    cost: 5,
     params: [],
     takesAnything: true,
     result: { name: 'result', description: 'Whatever the upstream says.', schema: {} },

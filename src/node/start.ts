@@ -13,6 +13,7 @@ import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
+import { newRateMemory } from '../rpc/limits/rate-table.ts';
 import { FILTER_THREAD, FilterRouter, newFilterMemory } from '../serving/filter-router.ts';
 import { ServingWorker } from '../serving/handle.ts';
 import {
@@ -32,6 +33,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { measureMemory } from '../telemetry/memory.ts';
 import { createMetricsRegistry } from '../telemetry/metrics.ts';
 import { type AdminSubject, startAdmin } from './admin.ts';
+import { readCredentials, watchCredentials } from './credentials.ts';
 import { indexOlderTransactions } from './index-transactions.ts';
 
 const COLLECT_CHECK_MS = 1_000;
@@ -89,6 +91,7 @@ export async function startNode(
     cleanups.push(() => store.close());
     let endpoints = wantedEndpoints(options);
     await expectFree(endpoints);
+    let credentials = await readCredentials(options);
     measureMemory(registry, nativeMemory);
     const threads: ServingWorker[] = [];
     const shares = new Shares(options.stateReadsInFlight);
@@ -96,6 +99,7 @@ export async function startNode(
     const progress = newProgress(options.threads);
     const clientMemory = newClientMemoryShares(options.threads);
     const filterMemory = newFilterMemory();
+    const rates = newRateMemory();
     const heartbeats = newHeartbeats(options.threads);
     const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
     let sequence = 0;
@@ -134,9 +138,9 @@ export async function startNode(
       const workerIndex = threads.length;
       const executorId = copy.executor.id;
       const data: WorkerData = {
-        ...{ options, version, executorId, endpoints, workerIndex },
+        ...{ options, version, executorId, endpoints, workerIndex, credentials },
         ...{ canSend: copy.canSend, chainConfig: copy.chainConfig },
-        ...{ progress, clientMemory, filterMemory, heartbeats, connections },
+        ...{ progress, clientMemory, filterMemory, heartbeats, connections, rates },
       };
       const thread = new ServingWorker(data, {
         load: copy.load,
@@ -153,6 +157,14 @@ export async function startNode(
     // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
     if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
     await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
+    const keys = watchCredentials(options, {
+      logger,
+      onChange: (files) => {
+        credentials = files;
+        for (const thread of threads) thread.say({ kind: 'credentials', files });
+      },
+    });
+    cleanups.push(async () => keys[Symbol.dispose]());
     const pulse = new Pulse(heartbeats);
     const watching = pulse.watch();
     cleanups.push(async () => watching[Symbol.dispose]());

@@ -7,6 +7,8 @@ import type { FeedItem } from '../feed/interface.ts';
 import type { ProgressMemory } from '../feed/progress.ts';
 import type { FilterAnswer, FilterQuestion } from '../methods/filters/host.ts';
 import type { Hex } from '../primitives/hex.ts';
+import type { CredentialFiles } from '../rpc/auth/gate.ts';
+import type { RateMemory } from '../rpc/limits/rate-table.ts';
 import type { FilterVersionMemory } from '../subscriptions/filters/version.ts';
 import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
 
@@ -25,6 +27,8 @@ export interface WorkerData {
   /** The native chain of the process. */
   readonly executorId: number;
   readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
+  /** Who may use the dedicated listener. */
+  readonly credentials: CredentialFiles;
   /** How far each thread is with the feed, and which of them this one is. */
   readonly progress: ProgressMemory;
   /** What each thread holds for its clients. */
@@ -34,6 +38,8 @@ export interface WorkerData {
   readonly workerIndex: number;
   /** Where each thread shows that it is alive. */
   readonly heartbeats: HeartbeatMemory;
+  /** What clients have used of their rates. */
+  readonly rates: RateMemory;
   /** Connections of all threads together: how many there are, and may be. */
   readonly connections: { readonly memory: SharedArrayBuffer; readonly limit: number };
 }
@@ -42,6 +48,8 @@ export interface WorkerData {
 export type WorkerCommand =
   | { readonly kind: 'close' }
   | { readonly kind: 'metrics' }
+  /** From now on others may use the dedicated listener. */
+  | { readonly kind: 'credentials'; readonly files: CredentialFiles }
   /** The next item of the feed; they are numbered from 1. */
   | { readonly kind: 'feed'; readonly sequence: number; readonly item: FeedItem }
   /** The answer to `load`. */

@@ -16,12 +16,16 @@ import type { FilterAnswer } from '../methods/filters/host.ts';
 import type { MethodSettings, NodeServices } from '../methods/method.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
+import { Gate } from '../rpc/auth/gate.ts';
 import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
 import { createHttpServer, type HttpServer } from '../rpc/http/server.ts';
+import { ClientAddresses } from '../rpc/limits/client-address.ts';
 import { ClientMemory } from '../rpc/limits/client-memory.ts';
 import { measureClients } from '../rpc/limits/client-metrics.ts';
 import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
+import { RateTable } from '../rpc/limits/rate-table.ts';
+import { type RateOptions, Rates } from '../rpc/limits/rates.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
 import type { ChainConfig } from '../rules/row.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
@@ -53,6 +57,12 @@ import { RemoteState } from './remote-state.ts';
 /** How often clients are looked at that do not take what they are sent. */
 const CLIENT_CHECK_MS = 1_000;
 
+/** How the clients of a listener are limited. */
+function rateOptions(options: WorkerData['options'], listener: Listener): RateOptions {
+  const perSecond = listener === 'public' ? options.publicRate : options.dedicatedRate;
+  return { perSecond, burstSeconds: options.rateBurst, limitLoopback: options.limitLoopback };
+}
+
 /** One thread with its own servers, on the process's shared hot state. */
 async function serve({
   options,
@@ -67,6 +77,8 @@ async function serve({
   workerIndex,
   heartbeats,
   connections,
+  credentials,
+  rates,
 }: WorkerData): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error('a serving thread is started by the node');
@@ -145,6 +157,9 @@ async function serve({
     streams.filters?.expire();
     reclaimer.look();
   }, CLIENT_CHECK_MS);
+  const gate = await Gate.open(credentials);
+  const rateTable = new RateTable(rates);
+  const addresses = new ClientAddresses(options.trustedProxies);
   const servers: HttpServer[] = [];
   const bound: Partial<Record<Listener, Endpoint>> = {};
   const notPublic = new Set(
@@ -193,6 +208,9 @@ async function serve({
       {
         dispatcher,
         memory,
+        gate: listener === 'dedicated' ? gate : undefined,
+        addresses,
+        rates: new Rates(rateOptions(options, listener), rateTable),
         onRefused,
         connections: new ConnectionBudget(connections.memory, connections.limit),
         websocket: { options: webSocketOptions(options), subscriber: streams, metrics: streamMetrics },
@@ -236,6 +254,10 @@ async function serve({
         return void close();
       case 'metrics':
         return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
+      case 'credentials':
+        return void gate.change(order.files).then(() => {
+          for (const server of servers) server.recheck();
+        });
       case 'feed':
         return feed.take(order.sequence, order.item);
       case 'loaded':

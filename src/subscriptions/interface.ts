@@ -18,7 +18,7 @@ export interface Sink {
 /** Why a connection is closed, and what its client is told. */
 export interface CloseReason {
   readonly code: number;
-  readonly name: 'slow' | 'discontinued' | 'shutdown';
+  readonly name: 'slow' | 'discontinued' | 'shutdown' | 'unauthorized';
   readonly words: string;
 }
 

@@ -19,6 +19,7 @@ const ethSubscribe: Method = {
   summary:
     'Subscribes to logs, blocks, flashblocks, transactions, receipts or state changes. WebSocket only.',
   rules: ['A10', 'B11'],
+  cost: 5,
   params: [
     {
       name: 'kind',

@@ -19,6 +19,11 @@ export const REFUSALS = [
   'not_reached',
   /** A method that a public listener does not serve. */
   'not_public',
+  /** No key or token, or a wrong one; a method that a key is not for. */
+  'unauthorized',
+  /** More than a client may use a second. */
+  'rate',
+  'not_granted',
   /** What a method needs has a queue that is full: the pool for long calls, subscriptions of a thread. */
   'overloaded',
   /** More subscriptions than one connection may have. */

@@ -197,18 +197,25 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: 'what subscribers are told, event by event',
     imports: ['chain', 'config', 'feed', 'head', 'methods', 'primitives', 'store'],
   },
-  'rpc/limits': { holds: 'what clients may hold and from where; heaps given back', imports: ['telemetry'] },
+  'rpc/auth': {
+    holds: 'who may ask: API keys, tokens, what each grants',
+    imports: ['config', 'primitives'],
+  },
+  'rpc/limits': {
+    holds: 'what clients may hold and use, and from where; heaps given back',
+    imports: ['rpc/auth', 'telemetry'],
+  },
   'rpc/dispatch': {
     holds: 'requests and batches: framing, calls, the one mapping from errors to codes',
-    imports: ['executor', 'head', 'methods', 'primitives', 'telemetry'],
+    imports: ['executor', 'head', 'methods', 'primitives', 'rpc/auth', 'rpc/limits', 'telemetry'],
   },
   'rpc/ws': {
     holds: 'WebSocket connections',
-    imports: ['config', 'primitives', 'rpc/dispatch', 'rpc/limits', 'subscriptions'],
+    imports: ['config', 'primitives', 'rpc/auth', 'rpc/dispatch', 'rpc/limits', 'subscriptions'],
   },
   'rpc/http': {
     holds: 'HTTP: plain requests straight off the socket, all else by node:http',
-    imports: ['primitives', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
+    imports: ['primitives', 'rpc/auth', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
   },
   'rpc/admin': {
     holds: 'the listener for operators: health, metrics',
@@ -224,6 +231,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'head',
       'methods',
       'primitives',
+      'rpc/auth',
       'rpc/dispatch',
       'rpc/http',
       'rpc/limits',
@@ -245,6 +253,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'follow/health',
       'primitives',
       'rpc/admin',
+      'rpc/auth',
       'rpc/limits',
       'serving',
       'store',
@@ -262,6 +271,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/import',
       'maintenance/verify',
       'node',
+      'rpc/auth',
       'rules',
       'telemetry',
     ],

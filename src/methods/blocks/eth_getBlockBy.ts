@@ -13,6 +13,7 @@ function getBlock(name: string, block: NamedBlock): Method {
     name,
     summary: 'A block, with its transactions or their hashes.',
     rules: ['B5', 'B6', 'B12'],
+    cost: 2,
     params: [
       block.param,
       {

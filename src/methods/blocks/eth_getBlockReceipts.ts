@@ -8,6 +8,7 @@ export const ethGetBlockReceipts: Method = {
   name: 'eth_getBlockReceipts',
   summary: 'The receipts of all transactions of a block, with their logs.',
   rules: ['A7', 'B2', 'B5', 'B6'],
+  cost: 5,
   dedicatedOnly: true,
   params: [requiredBlockParam],
   result: {

@@ -14,6 +14,7 @@ export const ethCall: Method = {
   name: 'eth_call',
   summary: 'Executes a call on the state of a block, without a transaction.',
   rules: ['A6', 'B5', 'B6', 'B7', 'B17'],
+  cost: 4,
   params: [transactionParam(['to']), blockParam, stateOverridesParam, blockOverridesParam],
   result: { name: 'output', description: 'The returned bytes.', schema: bytesSchema },
   handle(params, context) {

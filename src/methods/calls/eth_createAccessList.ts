@@ -11,6 +11,7 @@ export const ethCreateAccessList: Method = {
     'The accounts and slots that a transaction touches, as an access list, and the gas it uses with that list. What is ' +
     'warm anyway is not in it: precompiles, the sender, the recipient and accounts that sign authorizations, but for slots of theirs.',
   rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
+  cost: 10,
   params: [transactionParam([]), blockParam, stateOverridesParam],
   result: {
     name: 'accessList',

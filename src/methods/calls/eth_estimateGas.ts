@@ -12,6 +12,7 @@ export const ethEstimateGas: Method = {
     "the block's limit, the cap of the fork, what the sender can pay for, and the cap of calls. " +
     'On OP chains the fee for L1 is not part of it.',
   rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
+  cost: 10,
   params: [transactionParam([]), blockParam, stateOverridesParam, blockOverridesParam],
   result: { name: 'gas', description: 'The gas limit to send it with.', schema: quantitySchema },
   handle(params, context) {

@@ -18,6 +18,7 @@ export const ethSimulateV1: Method = {
   name: 'eth_simulateV1',
   summary: 'Executes calls one after another, in blocks that nobody built, on the state of a block.',
   rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
+  cost: 50,
   params: [
     {
       name: 'payload',

@@ -58,6 +58,7 @@ function getRaw({ name, summary, result, read }: Raw): Method {
   return {
     ...{ name, summary, result },
     rules: ['B5', 'B6', 'B9', 'B12'],
+    cost: 2,
     dedicatedOnly: true,
     params: [requiredBlockParam],
     handle(params, { snapshot }) {

@@ -26,6 +26,7 @@ export const debugTraceCall: Method = {
   summary: `A trace of a call after a block, ${ABOUT}`,
   dedicatedOnly: true,
   rules: ['B5', 'B6', 'B7', 'B12', 'B17'],
+  cost: 50,
   params: [
     transactionParam([]),
     requiredBlockParam,
@@ -75,6 +76,7 @@ export const debugTraceTransaction: Method = {
   summary: `A trace of a transaction, pre-confirmed or confirmed, ${ABOUT}`,
   dedicatedOnly: true,
   rules: ['B6', 'B12', 'B17'],
+  cost: 50,
   params: [transactionHashParam, traceConfigParam],
   result: trace,
   handle(params, context) {
@@ -103,6 +105,7 @@ function traceBlockOf(name: string, named: NamedBlock): Method {
     summary: `Traces of all transactions of a block, ${ABOUT}`,
     dedicatedOnly: true,
     rules: ['B5', 'B6', 'B12', 'B17'],
+    cost: 200,
     params: [named.param, traceConfigParam],
     result: {
       name: 'traces',

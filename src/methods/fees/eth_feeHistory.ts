@@ -23,6 +23,7 @@ export const ethFeeHistory: Method = {
   name: 'eth_feeHistory',
   summary: 'Fees of a range of blocks, how full they were, and what their transactions tipped.',
   rules: ['B6', 'B12'],
+  cost: 5,
   params: [
     {
       name: 'count',

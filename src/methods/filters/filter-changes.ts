@@ -20,6 +20,7 @@ export function filterChangeMethods(host: FilterHost): readonly Method[] {
       name: 'eth_getFilterChanges',
       summary: 'What has changed for a filter since it was last asked.',
       rules: ['A4', 'B2', 'B12'],
+      cost: 2,
       params: [idParam],
       result: {
         name: 'changes',
@@ -37,6 +38,7 @@ export function filterChangeMethods(host: FilterHost): readonly Method[] {
       name: 'eth_getFilterLogs',
       summary: 'All logs of a filter, as `eth_getLogs` gives them.',
       rules: ['A4', 'A5', 'B8', 'B12'],
+      cost: 20,
       params: [idParam],
       result: {
         name: 'logs',

@@ -27,6 +27,7 @@ export function newFilterMethods(host: FilterHost): readonly Method[] {
       name: 'eth_newFilter',
       summary: 'Makes a filter of logs, which `eth_getFilterChanges` tells the changes of.',
       rules: ['A4', 'A5', 'B12'],
+      cost: 2,
       params: [filterParam],
       result,
       handle: (params, context) => create(host, readFilter(params[0], context), context),

@@ -12,6 +12,7 @@ import {
   ENVELOPE_BYTES,
   FILTER_WORDS,
   filterSchema,
+  LOGS_COST,
   mostBlocks,
   rangeOf,
 } from './log-range.ts';
@@ -20,6 +21,7 @@ export const ethGetLogs: Method = {
   name: 'eth_getLogs',
   summary: 'Logs of one block or a range of blocks that match a filter.',
   rules: ['A4', 'A5', 'B2', 'B8'],
+  cost: LOGS_COST,
   params: [
     {
       name: 'filter',

@@ -23,6 +23,7 @@ export const ethGetLogsWithCursor: Method = {
   name: 'eth_getLogsWithCursor',
   summary: 'Logs of a range of blocks of any length, page by page.',
   rules: ['A4', 'A5', 'B2', 'B8', 'B15'],
+  cost: 20,
   params: [
     {
       name: 'filter',

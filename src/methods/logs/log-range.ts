@@ -3,7 +3,7 @@ import { blocksIn } from '../../primitives/block-span.ts';
 import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
-import type { JsonSchema, MethodContext } from '../method.ts';
+import type { JsonSchema, MethodContext, VariableCost } from '../method.ts';
 import { anyAddress, anyBound, anyHash, optionalFields, orNull } from '../param-schemas.ts';
 import type { RangeFilter } from './log-filter.ts';
 
@@ -38,6 +38,31 @@ export function filterSchema(others: Readonly<Record<string, JsonSchema>> = {}):
 export const FILTER_WORDS =
   '`fromBlock` and `toBlock` (default `latest`), or `blockHash`; `address` (one or several); `topics` by ' +
   'position (null for anything, one, or several).';
+
+/** Blocks of a range that cost one unit more. */
+const BLOCKS_PER_UNIT = 100;
+
+/** What it takes to look for logs: by the blocks that are asked for, held or not. */
+export const LOGS_COST: VariableCost = {
+  words: `5, and 1 for each ${BLOCKS_PER_UNIT} blocks`,
+  of([filter], head) {
+    const { fromBlock, toBlock } =
+      typeof filter === 'object' && filter !== null ? (filter as RangeBounds) : {};
+    const blocks = Math.abs(roughNumber(toBlock, head) - roughNumber(fromBlock, head));
+    return 5 + Math.min(Math.ceil(blocks / BLOCKS_PER_UNIT), head);
+  },
+};
+
+interface RangeBounds {
+  readonly fromBlock?: unknown;
+  readonly toBlock?: unknown;
+}
+
+/** A bound of a range, as far as it matters for a cost. */
+function roughNumber(bound: unknown, head: number): number {
+  if (bound === 'earliest') return 0;
+  return typeof bound === 'string' && /^0x[\da-f]{1,12}$/i.test(bound) ? Number(bound) : head;
+}
 
 /** The first and last block of a range; throws where it runs backwards or above the head. */
 export function rangeOf(

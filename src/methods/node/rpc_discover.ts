@@ -7,6 +7,7 @@ export function rpcDiscover(methods: readonly Method[], version: string): Method
     name: 'rpc.discover',
     summary: 'Describes this API as an OpenRPC document.',
     rules: ['B12'],
+    cost: 5,
     params: [],
     result: { name: 'document', description: 'OpenRPC 1.3.', schema: { type: 'object' } },
     handle() {

@@ -6,6 +6,7 @@ export const ethSendRawTransaction: Method = {
   name: 'eth_sendRawTransaction',
   summary: 'Sends a signed transaction on, to `--send-to` or the leading upstream.',
   rules: ['B12'],
+  cost: 5,
   source: 'sent on',
   params: [rawTransactionParam],
   result: { name: 'hash', description: 'The hash of the transaction.', schema: hashSchema },

@@ -10,6 +10,7 @@ export const ethSendRawTransactionSync: Method = {
   name: NAME,
   summary: 'Sends a signed transaction on and waits for its receipt, pre-confirmed included (EIP-7966).',
   rules: ['B6', 'B12'],
+  cost: 10,
   source: 'sent on, the receipt served here',
   params: [
     rawTransactionParam,

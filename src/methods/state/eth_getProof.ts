@@ -27,6 +27,7 @@ export const ethGetProof: Method = {
   name: 'eth_getProof',
   summary: 'An account and some of its slots, with proofs against the state root of a block (EIP-1186).',
   rules: ['B2', 'B5', 'B12'],
+  cost: 20,
   source: 'served here where the state is complete, else asked of an upstream and checked',
   params: [
     addressParam,

@@ -16,6 +16,7 @@ export const ethGetStorageValues: Method = {
   name: 'eth_getStorageValues',
   summary: 'The values of several storage slots of several accounts, at one block.',
   rules: ['B5', 'B6', 'B12'],
+  cost: 5,
   params: [
     {
       name: 'slots',

@@ -1,9 +1,11 @@
 import { MethodError } from '../../methods/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import type { Refusal } from '../../telemetry/refusal-counter.ts';
-import type { Dispatcher, RpcResponse } from './dispatcher.ts';
-import { toRpcError } from './error-map.ts';
+import type { Rates } from '../limits/rates.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { RpcFailure, toRpcError } from './error-map.ts';
 import { errorEntry } from './framing.ts';
+import type { RpcResponse } from './response.ts';
 import type { Caller } from './task.ts';
 
 export interface AnswererOptions {
@@ -13,6 +15,8 @@ export interface AnswererOptions {
 
 export interface AnswererModules {
   readonly dispatcher: Pick<Dispatcher, 'handle'>;
+  /** What clients may use; absent where nobody counts. */
+  readonly rates?: Rates | undefined;
   /** Hears of what should never happen. */
   readonly onFault?: (error: unknown) => void;
   /** Hears of whatever is turned away before it gets to the dispatcher. */
@@ -47,8 +51,20 @@ export class Answerer {
       const error = toRpcError(new MethodError({ code: 'OVERLOADED' }));
       return { status: 503, body: errorEntry('null', error), snapshot: undefined };
     }
-    const answer = this.#modules.dispatcher.handle(body, caller);
+    const { dispatcher, rates } = this.#modules;
+    const answer = dispatcher.handle(
+      body,
+      caller,
+      rates?.of(caller.address ?? caller.client, caller.principal),
+    );
     return answer instanceof Promise ? this.#counted(answer) : answer;
+  }
+
+  /** The answer to whoever shows no key or token that is valid. */
+  unauthorized(): RpcResponse {
+    this.#modules.onRefused?.('unauthorized');
+    const error = toRpcError(new RpcFailure({ code: 'UNAUTHORIZED' }));
+    return { status: 401, body: errorEntry('null', error), snapshot: undefined };
   }
 
   async #counted(answer: Promise<RpcResponse>): Promise<RpcResponse | undefined> {

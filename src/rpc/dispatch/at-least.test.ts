@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { dispatcherOf, testDispatcher, textOf } from '../../../test/support/serve/dispatcher.ts';
 import { FakeChain } from '../../../test/support/serve/head.ts';
 import { parseAtLeast } from './at-least.ts';
-import type { RpcResponse } from './dispatcher.ts';
+import type { RpcResponse } from './response.ts';
 
 const NUMBER = '{"jsonrpc":"2.0","id":7,"method":"eth_blockNumber"}';
 const never = new AbortController().signal;

@@ -14,8 +14,10 @@ import { andThen } from '../../primitives/awaitable.ts';
 import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import type { Refusal } from '../../telemetry/refusal-counter.ts';
+import type { Allowance } from '../limits/rates.ts';
 import { ANY_POINT, AT_LEAST_HEADER, formatPoint, parseAtLeast } from './at-least.ts';
 import { CallContext } from './call-context.ts';
+import { costOf } from './cost.ts';
 import { isExpected, type RpcError, RpcFailure, refusalOf, toRpcError } from './error-map.ts';
 import {
   byteLength,
@@ -28,8 +30,11 @@ import {
   readMessage,
   resultEntry,
 } from './framing.ts';
+import { GrantedSettings, isGranted } from './granted-settings.ts';
 import { headMoved, refresh } from './head-moved.ts';
 import { inParallel } from './in-parallel.ts';
+import { entryOf, refused } from './refused.ts';
+import type { AnswerOrigin, RpcResponse } from './response.ts';
 import { type Caller, type Message, Task } from './task.ts';
 import { threadTurn } from './thread-turn.ts';
 
@@ -63,21 +68,6 @@ export interface DispatcherModules {
   readonly onServed?: (method: string, code: number | undefined) => void;
 }
 
-/** What an answer was read from: a snapshot, and for a part of it maybe an upstream. */
-export interface AnswerOrigin extends Pick<Snapshot, 'head' | 'pending'> {
-  readonly source?: 'upstream';
-}
-
-/** The bytes that answer a request, and the HTTP status that goes with them; no body for notifications. */
-export interface RpcResponse {
-  readonly status: number;
-  readonly body: ResponseBody | undefined;
-  /** What the answer was read from, and no other; absent when it was refused before it got to a dispatcher. */
-  readonly snapshot: AnswerOrigin | undefined;
-  /** The calls whose results are in it: what they do beside it happens, and nothing that others wanted. */
-  readonly answered?: readonly MethodContext[];
-}
-
 const MAX_METHOD_CHARS = 128;
 const LONG_BODY_BYTES = 65_536;
 /** How often a request that met a reorg is run, each time on a new snapshot. */
@@ -96,16 +86,18 @@ const MAX_TOO_LARGE_ALONE = 8;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #modules: DispatcherModules;
+  readonly #settings: GrantedSettings;
   /** Requests that wait for a block. */
   #waiting = 0;
 
   constructor(options: DispatcherOptions, modules: DispatcherModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#settings = new GrantedSettings(options.settings);
   }
 
-  /** Answers one request body. Never throws and never rejects. */
-  handle(body: Buffer, caller: Caller): Awaitable<RpcResponse> {
+  /** Answers one request body, if the client may still use what it costs. Never throws and never rejects. */
+  handle(body: Buffer, caller: Caller, allowance?: Allowance): Awaitable<RpcResponse> {
     let task: Task;
     try {
       const atLeast = caller.atLeast === undefined ? ANY_POINT : parseAtLeast(caller.atLeast);
@@ -113,17 +105,27 @@ export class Dispatcher {
       task = new Task(readMessage(body, this.#options), caller, atLeast);
       threadTurn.note(began);
     } catch (error) {
-      const rpcError = toRpcError(error);
-      return {
-        status: rpcError.status ?? 200,
-        body: errorEntry('null', rpcError),
-        snapshot: this.#modules.head.snapshot(),
-      };
+      const rpcError = this.#unpaid(body.length, [], allowance) ?? toRpcError(error);
+      const { status = 200, retryAfter } = rpcError;
+      const snapshot = this.#modules.head.snapshot();
+      return { status, body: errorEntry('null', rpcError), snapshot, retryAfter };
     }
+    const unpaid = this.#unpaid(body.length, task.message, allowance);
+    if (unpaid !== undefined) return refused(task.message, unpaid, this.#modules.head.snapshot());
     // To have parsed a long body is enough for one turn.
     const isLater = threadTurn.isOver || body.length > LONG_BODY_BYTES;
     const response = isLater ? threadTurn.later(task.connection, () => this.#start(task)) : this.#start(task);
     return response instanceof Promise ? this.#inTime(task, response) : this.#settle(task, response);
+  }
+
+  /** Takes what a request costs from what its client may use; the error if that is not enough. */
+  #unpaid(bytes: number, message: Message, allowance: Allowance | undefined): RpcError | undefined {
+    if (allowance === undefined) return undefined;
+    const { methods, head, onRefused } = this.#modules;
+    const seconds = allowance.take(costOf(message, bytes, methods, head.snapshot().head.number));
+    if (seconds === 0) return undefined;
+    onRefused?.('rate');
+    return toRpcError(new RpcFailure({ code: 'RATE_LIMITED', seconds }));
   }
 
   /** The answer, or that it took too long. What then still works on it hears that it can stop. */
@@ -238,7 +240,8 @@ export class Dispatcher {
   #answerCall(call: Call, task: Task, snapshot: Snapshot): Awaitable<RpcResponse> {
     const { id } = call;
     if (id === undefined) return { status: 204, body: undefined, snapshot };
-    const context = new CallContext(snapshot, this.#options.settings, task, this.#modules.forward);
+    const settings = this.#settings.of(task.caller.principal);
+    const context = new CallContext(snapshot, settings, task, this.#modules.forward);
     return andThen(this.#run(call, context, task), (outcome) => {
       const origin = originOf(context.snapshot, context.isForwarded);
       if (isError(outcome))
@@ -252,7 +255,8 @@ export class Dispatcher {
     task: Task,
     snapshot: Snapshot,
   ): Promise<RpcResponse> {
-    const { maxResponseBytes, settings } = this.#options;
+    const { maxResponseBytes } = this.#options;
+    const settings = this.#settings.of(task.caller.principal);
     const tooLarge = toRpcError(new RpcFailure({ code: 'RESPONSE_TOO_LARGE', maxBytes: maxResponseBytes }));
     const answered: MethodContext[] = [];
     // Each begins as refused for its size, and gets its answer where that fits.
@@ -294,6 +298,9 @@ export class Dispatcher {
     try {
       if (forbidden.has(call.method)) {
         throw new RpcFailure({ code: 'METHOD_NOT_PUBLIC', method: call.method });
+      }
+      if (!isGranted(call.method, task.caller.principal)) {
+        throw new RpcFailure({ code: 'METHOD_NOT_GRANTED', method: shorten(call.method) });
       }
       const method = methods.get(call.method);
       if (method === undefined)
@@ -373,17 +380,4 @@ function mayRunAgain({ runs, rerunUntil }: Task): boolean {
 /** Blocks that were taken off the chain show themselves below as state that cannot be had, in several words. */
 function mayBeReorganised(error: unknown): boolean {
   return error instanceof StateUnavailableError || !isExpected(error);
-}
-
-/** The same error for all of a request. */
-function refused(message: Message, error: RpcError, snapshot: Snapshot): RpcResponse {
-  const body =
-    'method' in message ? entryOf(message, error) : joinBatch(message.map((call) => entryOf(call, error)));
-  return { status: body === undefined ? 204 : (error.status ?? 200), body, snapshot };
-}
-
-/** The entry of a call that ends in an error; one that was no call has its own. */
-function entryOf(call: Call | RpcError, error: RpcError): ResponseBody | undefined {
-  if ('code' in call) return errorEntry('null', call);
-  return call.id === undefined ? undefined : errorEntry(call.id, error);
 }

@@ -16,6 +16,8 @@ export interface RpcError {
   /** Hex or other plain text; bytes are its JSON. */
   readonly data?: string | Buffer;
   readonly status?: number;
+  /** Seconds after which it may be otherwise. */
+  readonly retryAfter?: number;
 }
 
 /** What goes wrong before a method runs. */
@@ -24,6 +26,9 @@ export type RpcErrorType =
   | { readonly code: 'INVALID_REQUEST'; readonly reason: string }
   | { readonly code: 'METHOD_NOT_FOUND'; readonly method: string }
   | { readonly code: 'METHOD_NOT_PUBLIC'; readonly method: string }
+  | { readonly code: 'METHOD_NOT_GRANTED'; readonly method: string }
+  | { readonly code: 'UNAUTHORIZED' }
+  | { readonly code: 'RATE_LIMITED'; readonly seconds: number }
   | { readonly code: 'ACCESS_REFUSED'; readonly by: 'host' | 'origin' }
   | { readonly code: 'RESPONSE_TOO_LARGE'; readonly maxBytes: number }
   | { readonly code: 'BODY_TOO_LARGE'; readonly maxBytes: number }
@@ -68,6 +73,7 @@ export function isExpected(error: unknown): boolean {
 /** What a call that failed so was turned away for; undefined when it was answered. */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof RpcFailure && error.type.code === 'METHOD_NOT_PUBLIC') return 'not_public';
+  if (error instanceof RpcFailure && error.type.code === 'METHOD_NOT_GRANTED') return 'not_granted';
   if (error instanceof OverloadedError) return 'overloaded';
   if (!(error instanceof MethodError)) return undefined;
   if (error.type.code === 'OVERLOADED') return 'overloaded';
@@ -88,6 +94,21 @@ function describe(type: ErrorType): RpcError {
         code: -32004,
         message: `the method ${type.method} is not available on public endpoints`,
         status: 403,
+      };
+    case 'METHOD_NOT_GRANTED':
+      return {
+        code: -32004,
+        message: `the method ${type.method} is not available with this key`,
+        status: 403,
+      };
+    case 'UNAUTHORIZED':
+      return { code: -32600, message: 'unauthorized: a valid API key or token is needed', status: 401 };
+    case 'RATE_LIMITED':
+      return {
+        code: 429,
+        message: `too many requests, rate limit exceeded: try again in ${type.seconds.toFixed(1)} s`,
+        status: 429,
+        retryAfter: Math.ceil(type.seconds),
       };
     case 'INVALID_PARAMS':
       return { code: -32602, message: type.reason };

@@ -1,5 +1,6 @@
 import type { Point } from '../../head/head.ts';
 import type { LoadBudget } from '../../primitives/load-budget.ts';
+import type { Principal } from '../auth/grant.ts';
 import type { readMessage } from './framing.ts';
 
 export type Message = ReturnType<typeof readMessage>;
@@ -8,8 +9,12 @@ export type Message = ReturnType<typeof readMessage>;
 export interface Caller {
   /** Aborts when the client goes away; made only when somebody listens. */
   readonly signal: AbortSignal;
-  /** Who asks: the remote address, or one WebSocket connection. Requests of one client share what it may use. */
+  /** Who asks: the remote address, or that which trusted proxies name, or one WebSocket connection. Requests of one client share what it may use. */
   readonly client: string;
+  /** The address of a client that is one connection. */
+  readonly address?: string;
+  /** Who that is by a key or token; absent where nobody needs one. */
+  readonly principal?: Principal | undefined;
   /** The connection, if it has several requests under way: they take turns with those of others. */
   readonly connection?: object;
   /** The header `x-chain-at-least`, as it came. */

@@ -1,10 +1,15 @@
 import type { Socket } from 'node:net';
+import { andThen } from '../../primitives/awaitable.ts';
+import type { Awaitable } from '../../primitives/hex.ts';
 import { writeBytes } from '../../primitives/owned-bytes.ts';
+import type { Gate } from '../auth/gate.ts';
+import type { Principal } from '../auth/grant.ts';
 import type { Answerer } from '../dispatch/answerer.ts';
-import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { byteLength } from '../dispatch/framing.ts';
+import type { RpcResponse } from '../dispatch/response.ts';
 import type { Caller } from '../dispatch/task.ts';
 import { type AccessPolicy, HostMemory } from '../limits/access.ts';
+import type { ClientAddresses } from '../limits/client-address.ts';
 import type { ClientMemory, HeldBytes, Holder } from '../limits/client-memory.ts';
 import { addressOf, disconnectSignal } from '../limits/connection.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
@@ -23,6 +28,9 @@ export interface PlainConnectionModules {
   readonly heads: ResponseHeads;
   readonly memory: ClientMemory;
   readonly access: AccessPolicy;
+  readonly addresses: ClientAddresses;
+  /** Absent where nobody needs a key. */
+  readonly gate?: Gate | undefined;
   /** Takes a socket, with nothing of it read, over to node:http. */
   readonly handOver: (socket: Socket) => void;
   /** Hears once that this connection is closed or handed over. */
@@ -46,7 +54,8 @@ const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r
 /** One connection whose requests have all been plain so far. They are answered one after another. */
 export class PlainConnection implements Caller, Holder {
   readonly socket: Socket;
-  readonly client: string;
+  readonly #peer: string;
+  #client: string;
   readonly #options: PlainConnectionOptions;
   readonly #modules: PlainConnectionModules;
   readonly #held: HeldBytes;
@@ -64,6 +73,8 @@ export class PlainConnection implements Caller, Holder {
   #paused = false;
   #hasAnswered = false;
   #atLeast: string | undefined;
+  #credential: string | undefined;
+  #principal: Principal | undefined;
   readonly #access: PlainAccess;
   /** Since the connection or the request began, or the last answer was given. */
   #ageMs = 0;
@@ -72,12 +83,15 @@ export class PlainConnection implements Caller, Holder {
     this.socket = socket;
     this.#options = options;
     this.#modules = modules;
-    this.client = addressOf(socket);
+    this.#peer = addressOf(socket);
+    this.#client = this.#peer;
     this.#held = modules.memory.hold(this);
-    const { access } = modules;
+    const { access, gate, addresses } = modules;
     this.#access = {
       host: access.checksHost ? new HostMemory(access) : undefined,
       checksOrigin: access.checksOrigin,
+      wantsCredential: gate !== undefined,
+      wantsForwarded: addresses.trusts(this.#peer),
     };
     socket.on('data', this.#onData);
     socket.on('drain', this.#onDrain);
@@ -89,6 +103,16 @@ export class PlainConnection implements Caller, Holder {
   /** Of the request being answered: there is one at a time. */
   get atLeast(): string | undefined {
     return this.#atLeast;
+  }
+
+  /** Likewise: a proxy has many. */
+  get client(): string {
+    return this.#client;
+  }
+
+  /** Likewise. */
+  get principal(): Principal | undefined {
+    return this.#principal;
   }
 
   get signal(): AbortSignal {
@@ -181,6 +205,8 @@ export class PlainConnection implements Caller, Holder {
         this.socket.cork();
       }
       this.#atLeast = head.atLeast;
+      this.#credential = head.credential;
+      if (this.#access.wantsForwarded) this.#client = this.#modules.addresses.of(this.#peer, head.forwarded);
       this.#serve(bytes.subarray(bodyStart, end));
     }
     if (at < bytes.length) this.#arrived.push(restOf(bytes, at));
@@ -188,7 +214,7 @@ export class PlainConnection implements Caller, Holder {
   }
 
   #serve(body: Buffer): void {
-    const answer = this.#modules.answerer.answer(body, this);
+    const answer = this.#answer(body);
     if (!(answer instanceof Promise)) {
       this.#send(answer);
       return;
@@ -200,6 +226,15 @@ export class PlainConnection implements Caller, Holder {
       this.#servedBytes = 0;
       this.#send(later);
       if (!this.#blocked) this.#proceed();
+    });
+  }
+
+  #answer(body: Buffer): Awaitable<RpcResponse | undefined> {
+    const { answerer, gate } = this.#modules;
+    if (gate === undefined) return answerer.answer(body, this);
+    return andThen(gate.admit(this.#credential), (principal) => {
+      this.#principal = principal;
+      return principal === undefined ? answerer.unauthorized() : answerer.answer(body, this);
     });
   }
 
@@ -219,7 +254,7 @@ export class PlainConnection implements Caller, Holder {
       socket.destroy();
       return;
     }
-    const { status, body, snapshot } = answer;
+    const { status, body, snapshot, retryAfter } = answer;
     const { answerer, heads } = this.#modules;
     const isLast = answerer.draining;
     this.#hasAnswered = true;
@@ -228,7 +263,7 @@ export class PlainConnection implements Caller, Holder {
       this.#blocked = !socket.write(heads.bodilessText(status, snapshot, isLast), 'latin1');
     } else {
       const length = byteLength(body);
-      const head = heads.text(status, length, snapshot, isLast);
+      const head = heads.text(status, length, snapshot, isLast, retryAfter);
       if (typeof body === 'string') {
         // As many bytes as characters: it is ASCII, and need not be encoded.
         this.#blocked = !socket.write(head + body, length === body.length ? 'latin1' : 'utf8');

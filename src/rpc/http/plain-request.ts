@@ -1,5 +1,7 @@
+import { credentialOf } from '../auth/authenticator.ts';
 import { AT_LEAST_HEADER } from '../dispatch/at-least.ts';
 import type { HostMemory } from '../limits/access.ts';
+import { FORWARDED_HEADER } from '../limits/client-address.ts';
 
 /**
  * The one shape of request that is read straight off a socket: `POST / HTTP/1.1`, one Content-Length, a JSON content
@@ -11,6 +13,10 @@ export interface PlainHead {
   readonly bodyLength: number;
   /** The value of `x-chain-at-least`: digits and semicolons. */
   readonly atLeast: string | undefined;
+  /** What proves who asks, where that is asked for. */
+  readonly credential: string | undefined;
+  /** Whom a proxy asks for, where that counts. */
+  readonly forwarded: string | undefined;
 }
 
 /** What a request must have to be anybody's but node's: a host that is known to be allowed, and no origin to judge. */
@@ -18,6 +24,10 @@ export interface PlainAccess {
   /** Absent where hosts do not matter. */
   readonly host?: HostMemory | undefined;
   readonly checksOrigin: boolean;
+  /** Whether keys are asked for: then those in headers are read. */
+  readonly wantsCredential?: boolean;
+  /** Whether it comes from a proxy that is trusted: then whom it asks for is read. */
+  readonly wantsForwarded?: boolean;
 }
 
 /** `more`: all right so far, but the head is not complete. */
@@ -55,6 +65,9 @@ const CONNECTION = ascii('connection');
 const KEEP_ALIVE = ascii('keep-alive');
 const JSON_TYPE = ascii('application/json');
 const AT_LEAST = ascii(AT_LEAST_HEADER);
+const AUTHORIZATION = ascii('authorization');
+const API_KEY = ascii('x-api-key');
+const FORWARDED = ascii(FORWARDED_HEADER);
 /** What node's parser or its server acts upon, beside the headers read here. */
 const NOT_PLAIN = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'].map(ascii);
 
@@ -77,12 +90,14 @@ export function readPlainHead(
   let connections = 0;
   let bodyLength = -1;
   let atLeast: string | undefined;
+  let credential: string | undefined;
+  let forwarded: string | undefined;
   for (let headers = 0; headers <= MAX_HEADERS; headers++) {
     if (at === limit) return unfinished;
     if (bytes[at] === CR) {
       if (at + 1 === limit) return unfinished;
       if (bytes[at + 1] !== LF || hosts !== 1 || types !== 1 || bodyLength === -1) return 'other';
-      return { bodyStart: at + 2, bodyLength, atLeast };
+      return { bodyStart: at + 2, bodyLength, atLeast, credential, forwarded };
     }
 
     const nameStart = at;
@@ -131,6 +146,17 @@ export function readPlainHead(
     } else if (equals(bytes, nameStart, nameEnd, AT_LEAST)) {
       if (atLeast !== undefined || !isAtLeast(bytes, valueStart, valueEnd)) return 'other';
       atLeast = String.fromCharCode(...bytes.subarray(valueStart, valueEnd));
+    } else if (access.wantsForwarded === true && equals(bytes, nameStart, nameEnd, FORWARDED)) {
+      if (forwarded !== undefined) return 'other';
+      forwarded = Buffer.from(bytes.subarray(valueStart, valueEnd)).toString('latin1');
+    } else if (access.wantsCredential === true) {
+      const isKey = equals(bytes, nameStart, nameEnd, API_KEY);
+      if (!isKey && !equals(bytes, nameStart, nameEnd, AUTHORIZATION)) continue;
+      const value = Buffer.from(bytes.subarray(valueStart, valueEnd)).toString('latin1');
+      const given = credentialOf(isKey ? { 'x-api-key': value } : { authorization: value });
+      // Two of them, or one that means nothing: node's to judge.
+      if (given === undefined || credential !== undefined) return 'other';
+      credential = given;
     }
   }
   return 'other';

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { AnswerOrigin } from '../dispatch/dispatcher.ts';
+import type { AnswerOrigin } from '../dispatch/response.ts';
 
 /** What an answer was read from; undefined when no chain was asked. */
 export type Origin = AnswerOrigin | undefined;
@@ -14,7 +14,7 @@ const CORS_HEADERS = [
   'access-control-allow-origin',
   '*',
   'access-control-expose-headers',
-  'x-chain-head, x-chain-pending, x-chain-source',
+  'x-chain-head, x-chain-pending, x-chain-source, retry-after',
 ];
 const PREFLIGHT_HEADERS = [
   ...CORS_HEADERS,
@@ -25,6 +25,11 @@ const PREFLIGHT_HEADERS = [
   'access-control-max-age',
   '86400',
 ];
+/** What goes with a status, whatever the body says. */
+const STATUS_HEADERS: ReadonlyMap<number, readonly string[]> = new Map([
+  [401, ['www-authenticate', 'Bearer']],
+  [503, ['retry-after', '1']],
+]);
 const LENGTH_MARK = '#';
 
 /** The heads of all answers, as headers for node:http and as text for the plain front: both send the same bytes. */
@@ -45,8 +50,13 @@ export class ResponseHeads {
   }
 
   /** Names and values in turn. Without a length there is no body. */
-  headers(status: number, length: string | undefined, origin: Origin): readonly string[] {
-    return this.#fixed(status, length).concat(chainHeaders(origin));
+  headers(
+    status: number,
+    length: string | undefined,
+    origin: Origin,
+    retryAfter?: number,
+  ): readonly string[] {
+    return this.#fixed(status, length).concat(retryHeader(retryAfter), chainHeaders(origin));
   }
 
   preflight(): readonly string[] {
@@ -54,14 +64,15 @@ export class ResponseHeads {
   }
 
   /** The head of an answer with a body, as node:http writes it from the same headers. */
-  text(status: number, length: number, origin: Origin, isLast: boolean): string {
+  text(status: number, length: number, origin: Origin, isLast: boolean, retryAfter?: number): string {
     let parts = this.#aroundLength.get(status);
     if (parts === undefined) {
       const [before = '', after = ''] = this.#render(status, LENGTH_MARK).split(LENGTH_MARK);
       parts = [before, after];
       this.#aroundLength.set(status, parts);
     }
-    return parts[0] + length + parts[1] + this.#end(origin, isLast);
+    const retry = retryAfter === undefined ? '' : lines(retryHeader(retryAfter));
+    return parts[0] + length + parts[1] + retry + this.#end(origin, isLast);
   }
 
   /** The head of an answer without a body. */
@@ -77,7 +88,7 @@ export class ResponseHeads {
   #fixed(status: number, length: string | undefined): string[] {
     const content =
       length === undefined ? [] : ['content-type', 'application/json', 'content-length', length];
-    return content.concat(this.#cors, status === 503 ? ['retry-after', '1'] : []);
+    return content.concat(this.#cors, STATUS_HEADERS.get(status) ?? []);
   }
 
   #render(status: number, length: string | undefined): string {
@@ -95,6 +106,10 @@ export class ResponseHeads {
     }
     return isLast ? `${this.#stamp}Connection: close\r\n\r\n` : this.#tail;
   }
+}
+
+function retryHeader(seconds: number | undefined): readonly string[] {
+  return seconds === undefined ? [] : ['retry-after', String(seconds)];
 }
 
 /** What an answer says of its snapshot (B3), and that an upstream ran a part of it (B17). While there is no pre-confirmed state, `none` says so (B6). */

@@ -1,14 +1,19 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import { andThen } from '../../primitives/awaitable.ts';
 import { writeBytes } from '../../primitives/owned-bytes.ts';
 import type { Refusal } from '../../telemetry/refusal-counter.ts';
+import { credentialOf } from '../auth/authenticator.ts';
+import type { Gate } from '../auth/gate.ts';
+import type { Principal } from '../auth/grant.ts';
 import { Answerer, type AnswererModules } from '../dispatch/answerer.ts';
 import { AT_LEAST_HEADER } from '../dispatch/at-least.ts';
-import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { type RpcError, RpcFailure, toRpcError } from '../dispatch/error-map.ts';
 import { byteLength, errorEntry, type ResponseBody } from '../dispatch/framing.ts';
+import type { RpcResponse } from '../dispatch/response.ts';
 import type { Caller } from '../dispatch/task.ts';
-import { AccessPolicy, type AccessRefusal } from '../limits/access.ts';
+import { AccessPolicy } from '../limits/access.ts';
+import { ClientAddresses, FORWARDED_HEADER } from '../limits/client-address.ts';
 import type { ClientMemory } from '../limits/client-memory.ts';
 import { disconnectSignal } from '../limits/connection.ts';
 import { type ConnectionBudget, gateConnections } from '../limits/connection-budget.ts';
@@ -16,6 +21,7 @@ import { type WebSocketModules, WsServer, wantsWebSocket } from '../ws/server.ts
 import { ArrivingBytes } from './arriving-bytes.ts';
 import { HttpConnection } from './connection.ts';
 import { PlainFront } from './plain-front.ts';
+import { refusalText, wholeText } from './refusal-text.ts';
 import { ResponseHeads } from './response-head.ts';
 
 export interface HttpServerOptions {
@@ -43,6 +49,10 @@ export interface HttpServerOptions {
 
 export interface HttpServerModules extends AnswererModules {
   readonly memory: ClientMemory;
+  /** Asks for keys; without it, nobody needs one. */
+  readonly gate?: Gate | undefined;
+  /** Who clients are behind proxies; without it, proxies are clients like others. */
+  readonly addresses?: ClientAddresses | undefined;
   /** Without it, nothing is upgraded. */
   readonly websocket?: WebSocketModules;
   /** What all listeners of the process share. */
@@ -52,6 +62,8 @@ export interface HttpServerModules extends AnswererModules {
 /** A listener that serves JSON-RPC. */
 export interface HttpServer {
   readonly address: AddressInfo;
+  /** Closes the connections of those who may not ask any more. */
+  recheck(): void;
   /** Stops listening, lets requests under way finish, then closes. */
   close(): Promise<void>;
 }
@@ -71,9 +83,10 @@ export async function createHttpServer(
   const heads = new ResponseHeads(options);
   const { host, allowedHosts = [], allowAnyOrigin } = options;
   const access = new AccessPolicy({ host, allowedHosts, anyOrigin: allowAnyOrigin });
-  const { websocket, memory, onRefused = () => undefined } = modules;
-  const endpoint = new HttpEndpoint(options, { answerer, heads, memory, access, onRefused });
-  const streams = websocket && new WsServer(options.maxBodyBytes, { ...websocket, answerer, memory });
+  const { websocket, memory, gate, onRefused = () => undefined, addresses = new ClientAddresses() } = modules;
+  const shared = { answerer, heads, memory, access, gate, addresses };
+  const endpoint = new HttpEndpoint(options, { ...shared, onRefused });
+  const streams = websocket && new WsServer(options.maxBodyBytes, { ...websocket, ...shared });
   const server = createServer(
     {
       headersTimeout: options.headersTimeoutMs,
@@ -93,16 +106,22 @@ export async function createHttpServer(
     endpoint.leave(request.socket);
     const refused = access.refusal(request.headers) ?? (answerer.draining ? 'draining' : undefined);
     if (refused !== undefined) onRefused(refused);
-    if (refused === undefined || refused === 'draining') streams?.upgrade(request, socket, head);
-    else socket.end(refusalText(heads, refused));
+    if (refused !== undefined && refused !== 'draining') {
+      socket.end(refusalText(heads, refused));
+      return;
+    }
+    // While it is found out who that is, nobody else hears that the connection broke.
+    const onError = (): unknown => socket.destroy();
+    socket.on('error', onError);
+    void andThen(gate?.admit(credentialOf(request.headers, request.url)), (principal) => {
+      socket.off('error', onError);
+      if (gate === undefined || principal !== undefined) streams?.upgrade(request, socket, head, principal);
+      else socket.end(wholeText(heads, answerer.unauthorized()));
+    });
   });
   const front =
     options.front === 'hybrid'
-      ? new PlainFront(
-          server,
-          { ...options, checkIntervalMs: CHECK_INTERVAL_MS },
-          { answerer, heads, memory, access },
-        )
+      ? new PlainFront(server, { ...options, checkIntervalMs: CHECK_INTERVAL_MS }, shared)
       : undefined;
   const { connections } = modules;
   if (connections !== undefined) {
@@ -117,6 +136,7 @@ export async function createHttpServer(
   access.boundTo(address.address);
   return {
     address,
+    recheck: () => streams?.recheck(),
     close: async () => {
       answerer.drain();
       await close(server, [front, streams], options.drainTimeoutMs);
@@ -130,6 +150,8 @@ interface EndpointModules {
   readonly answerer: Answerer;
   readonly heads: ResponseHeads;
   readonly access: AccessPolicy;
+  readonly gate: Gate | undefined;
+  readonly addresses: ClientAddresses;
   readonly onRefused: (reason: Refusal) => void;
 }
 
@@ -140,6 +162,8 @@ class HttpEndpoint {
   readonly #heads: ResponseHeads;
   readonly #memory: ClientMemory;
   readonly #access: AccessPolicy;
+  readonly #gate: Gate | undefined;
+  readonly #addresses: ClientAddresses;
   readonly #onRefused: (reason: Refusal) => void;
   readonly #connections = new WeakMap<Socket, HttpConnection>();
 
@@ -149,6 +173,8 @@ class HttpEndpoint {
     this.#heads = modules.heads;
     this.#memory = modules.memory;
     this.#access = modules.access;
+    this.#gate = modules.gate;
+    this.#addresses = modules.addresses;
     this.#onRefused = modules.onRefused;
   }
 
@@ -182,6 +208,22 @@ class HttpEndpoint {
       this.#serveOther(request, response);
       return;
     }
+    const gate = this.#gate;
+    void andThen(gate?.admit(credentialOf(request.headers, request.url)), (principal) => {
+      if (gate === undefined || principal !== undefined) this.#read(request, response, connection, principal);
+      else {
+        this.#respond(response, this.#answerer.unauthorized());
+        request.resume();
+      }
+    });
+  }
+
+  #read(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: HttpConnection,
+    principal: Principal | undefined,
+  ): void {
     const type = request.headers['content-type'];
     if (type === undefined || !JSON_TYPE.test(type)) {
       this.#onRefused('type');
@@ -215,7 +257,7 @@ class HttpEndpoint {
       }
     });
     request.on('end', () => {
-      if (!isRefused) this.#answer(arrived.take(), request, response, connection);
+      if (!isRefused) this.#answer(arrived.take(), request, response, connection, principal);
     });
     // A client that breaks off mid-body has no answer to wait for.
     request.on('error', () => response.destroy());
@@ -226,14 +268,16 @@ class HttpEndpoint {
     { headers, socket }: IncomingMessage,
     response: ServerResponse,
     connection: HttpConnection,
+    principal: Principal | undefined,
   ): void {
     const caller: Caller = {
+      principal,
       // Of several, node makes one value with commas, which is malformed like any other.
       atLeast: headers[AT_LEAST_HEADER]?.toString(),
       get signal(): AbortSignal {
         return disconnectSignal(socket);
       },
-      client: connection.client,
+      client: this.#addresses.of(connection.client, headers[FORWARDED_HEADER]?.toString()),
     };
     const answer = this.#answerer.answer(body, caller);
     const respond = (ready: RpcResponse | undefined): void => {
@@ -250,11 +294,12 @@ class HttpEndpoint {
       return;
     }
     if (this.#answerer.draining) response.shouldKeepAlive = false;
-    const { status, body, snapshot } = answer;
+    const { status, body, snapshot, retryAfter } = answer;
     if (body === undefined) {
       response.writeHead(status, [...this.#heads.headers(status, undefined, snapshot)]).end();
     } else {
-      this.#send(response, status, body, this.#heads.headers(status, String(byteLength(body)), snapshot));
+      const length = String(byteLength(body));
+      this.#send(response, status, body, this.#heads.headers(status, length, snapshot, retryAfter));
     }
   }
 
@@ -311,12 +356,6 @@ class HttpEndpoint {
     const headers = this.#heads.headers(status, String(byteLength(body)), undefined);
     this.#send(response, status, body, headers.concat(extra));
   }
-}
-
-/** The whole answer to an upgrade that is refused. */
-function refusalText(heads: ResponseHeads, by: AccessRefusal): string {
-  const body = errorEntry('null', toRpcError(new RpcFailure({ code: 'ACCESS_REFUSED', by })));
-  return heads.text(403, byteLength(body), undefined, true) + body;
 }
 
 function listen(server: Server, options: ListenOptions): Promise<void> {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isLoopback } from './client-address.ts';
 
 export interface AccessOptions {
   /** What the listener was told to bind to; by this name it may be asked. */
@@ -12,10 +12,6 @@ export interface AccessOptions {
 
 /** By which header a request is refused. */
 export type AccessRefusal = 'host' | 'origin';
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
 
 /**
  * Who may ask a listener, by the headers that browsers send and pages cannot change.
@@ -96,7 +92,7 @@ function hostnameOf(host: string): string | undefined {
   return (match?.[1] ?? match?.[2])?.toLowerCase();
 }
 
-function isLoopback(name: string): boolean {
-  const family = isIP(name);
-  return family !== 0 && loopback.check(name, family === 4 ? 'ipv4' : 'ipv6');
+/** Whether what a listener is told to bind to is reached from this machine alone. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || isLoopback(host);
 }

@@ -68,8 +68,8 @@ export class ClientMemory {
   /** Counts a connection, from now until it is released. */
   hold(holder: Holder): HeldBytes {
     const held = new HeldBytes(holder, (change) => this.#change(held, change));
-    const ofClient = this.#clients.get(holder.client);
-    if (ofClient === undefined) this.#clients.set(holder.client, new Set([held]));
+    const ofClient = this.#clients.get(held.client);
+    if (ofClient === undefined) this.#clients.set(held.client, new Set([held]));
     else ofClient.add(held);
     held.update();
     return held;
@@ -98,7 +98,7 @@ export class ClientMemory {
   }
 
   #forget(held: HeldBytes): void {
-    const { client } = held.holder;
+    const { client } = held;
     const ofClient = this.#clients.get(client);
     ofClient?.delete(held);
     if (ofClient?.size === 0) this.#clients.delete(client);
@@ -146,6 +146,8 @@ export class ClientMemory {
 /** What is held for one connection. */
 export class HeldBytes {
   readonly holder: Holder;
+  /** Of the time it began: a proxy's connection is of one client after another. */
+  readonly client: string;
   readonly #onChange: (change: number) => void;
   #bytes = 0;
   /** What the client had taken when it was last looked at; nobody has looked yet. */
@@ -155,6 +157,7 @@ export class HeldBytes {
 
   constructor(holder: Holder, onChange: (change: number) => void) {
     this.holder = holder;
+    this.client = holder.client;
     this.#onChange = onChange;
   }
 

@@ -4,11 +4,12 @@ import { writeBytes } from '../../primitives/owned-bytes.ts';
 import type { CloseReason, Sink } from '../../subscriptions/interface.ts';
 import type { StreamMetrics } from '../../subscriptions/metrics.ts';
 import { Session, SessionRequest, type Subscriber } from '../../subscriptions/session.ts';
+import type { Gate } from '../auth/gate.ts';
+import type { Principal } from '../auth/grant.ts';
 import type { Answerer } from '../dispatch/answerer.ts';
-import type { RpcResponse } from '../dispatch/dispatcher.ts';
 import { byteLength } from '../dispatch/framing.ts';
+import type { RpcResponse } from '../dispatch/response.ts';
 import type { ClientMemory, CutReason, HeldBytes, Holder } from '../limits/client-memory.ts';
-import { addressOf } from '../limits/connection.ts';
 import { frameOf, headerOf } from './frame.ts';
 
 export interface WsConnectionOptions {
@@ -23,12 +24,22 @@ export interface WsConnectionModules {
   readonly subscriber: Subscriber;
   readonly metrics: StreamMetrics;
   readonly memory: ClientMemory;
+  readonly gate: Gate | undefined;
+  /** The address of the client. */
+  readonly address: string;
+  /** Who connected; absent where nobody needs a key. */
+  readonly principal: Principal | undefined;
 }
 
 const SLOW: CloseReason = {
   code: 4008,
   name: 'slow',
   words: 'too slow: messages were about to be lost, subscribe again with fromBlock',
+};
+const UNAUTHORIZED: CloseReason = {
+  code: 4001,
+  name: 'unauthorized',
+  words: 'the key or token is not valid any more',
 };
 const GOING_AWAY: CloseReason = { code: 1001, name: 'shutdown', words: 'the node is shutting down' };
 
@@ -48,6 +59,7 @@ export class WsConnection implements Sink, Holder {
   readonly #options: WsConnectionOptions;
   readonly #modules: WsConnectionModules;
   readonly #session: Session;
+  #principal: Principal | undefined;
   readonly #name = `ws-${nextConnection++}`;
   readonly #held: HeldBytes;
   readonly #gone = new AbortController();
@@ -70,9 +82,10 @@ export class WsConnection implements Sink, Holder {
   constructor(ws: WebSocket, socket: Socket, options: WsConnectionOptions, modules: WsConnectionModules) {
     this.#ws = ws;
     this.socket = socket;
-    this.client = addressOf(socket);
+    this.client = modules.address;
     this.#options = options;
     this.#modules = modules;
+    this.#principal = modules.principal;
     this.#session = new Session(modules.subscriber, this);
     this.#readWhole = socket.bytesRead;
     this.#held = modules.memory.hold(this);
@@ -143,6 +156,13 @@ export class WsConnection implements Sink, Holder {
 
   destroy(): void {
     this.#ws.terminate();
+  }
+
+  /** Closes a client whose key or token is not valid any more. */
+  recheck(): void {
+    if (this.#principal === undefined) return;
+    this.#principal = this.#modules.gate?.again(this.#principal);
+    if (this.#principal === undefined) this.close(UNAUTHORIZED);
   }
 
   /** Asks the client for a sign of life. */
@@ -234,6 +254,8 @@ export class WsConnection implements Sink, Holder {
     const answer = this.#modules.answerer.answer(body, {
       signal: this.#gone.signal,
       client: this.#name,
+      address: this.client,
+      principal: this.#principal,
       connection: this,
       session: request,
     });

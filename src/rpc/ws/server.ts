@@ -5,6 +5,9 @@ import { WebSocketServer } from 'ws';
 import type { Options } from '../../config/table.ts';
 import type { StreamMetrics } from '../../subscriptions/metrics.ts';
 import type { Subscriber } from '../../subscriptions/session.ts';
+import type { Principal } from '../auth/grant.ts';
+import { type ClientAddresses, FORWARDED_HEADER } from '../limits/client-address.ts';
+import { addressOf } from '../limits/connection.ts';
 import { WsConnection, type WsConnectionModules, type WsConnectionOptions } from './connection.ts';
 
 export interface WebSocketOptions extends WsConnectionOptions {
@@ -45,15 +48,18 @@ export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
+type WsServerModules = WebSocketModules &
+  Omit<WsConnectionModules, 'principal' | 'address'> & { readonly addresses: ClientAddresses };
+
 /** The WebSocket half of a listener: connections that node:http hands over. */
 export class WsServer {
-  readonly #modules: WebSocketModules & WsConnectionModules;
+  readonly #modules: WsServerModules;
   readonly #server: WebSocketServer;
   readonly #connections = new Set<WsConnection>();
   readonly #pinging: NodeJS.Timeout;
   #checking: NodeJS.Timeout | undefined;
 
-  constructor(maxBodyBytes: number, modules: WebSocketModules & WsConnectionModules) {
+  constructor(maxBodyBytes: number, modules: WsServerModules) {
     const { pingIntervalMs, closeTimeoutMs } = modules.options;
     this.#modules = modules;
     this.#server = new WebSocketServer({
@@ -73,14 +79,22 @@ export class WsServer {
   }
 
   /** Takes a connection over. */
-  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  readonly upgrade = (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    principal: Principal | undefined,
+  ): void => {
     const { options, answerer } = this.#modules;
     if (answerer.draining) {
       socket.end(UNAVAILABLE);
       return;
     }
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      const connection = new WsConnection(ws, socket as Socket, options, this.#modules);
+      const forwarded = request.headers[FORWARDED_HEADER]?.toString();
+      const address = this.#modules.addresses.of(addressOf(request.socket), forwarded);
+      const modules = { ...this.#modules, principal, address };
+      const connection = new WsConnection(ws, socket as Socket, options, modules);
       this.#connections.add(connection);
       ws.on('close', () => this.#connections.delete(connection));
     });
@@ -93,6 +107,11 @@ export class WsServer {
     for (const connection of this.#connections) connection.drain();
   }
 
+  /** Closes those who may not ask any more, and has the others go by what they may do now. */
+  recheck(): void {
+    for (const connection of this.#connections) connection.recheck();
+  }
+
   /** Cuts every connection, whatever it is doing. */
   destroyAll(): void {
     for (const connection of this.#connections) connection.destroy();
@@ -101,6 +120,7 @@ export class WsServer {
   #ping(): void {
     const asked = [...this.#connections];
     for (const connection of asked) connection.ping();
+    this.recheck();
     clearTimeout(this.#checking);
     const { pongTimeoutMs, pingIntervalMs } = this.#modules.options;
     this.#checking = setTimeout(

@@ -7,6 +7,7 @@ import { createMethods } from '../../../src/methods/registry.ts';
 import type { Hex } from '../../../src/primitives/hex.ts';
 import { createHttpServer, type HttpServer } from '../../../src/rpc/http/server.ts';
 import type { ClientMemory } from '../../../src/rpc/limits/client-memory.ts';
+import type { Rates } from '../../../src/rpc/limits/rates.ts';
 import type { WebSocketOptions } from '../../../src/rpc/ws/server.ts';
 import { StreamMetrics } from '../../../src/subscriptions/metrics.ts';
 import {
@@ -30,6 +31,7 @@ interface Settings {
   readonly maxConnections?: number;
   readonly memory?: ClientMemory;
   readonly allowAnyOrigin?: boolean;
+  readonly rates?: Rates;
 }
 
 /** For tests only: a listener over a made-up chain, and the streams of its thread. */
@@ -104,6 +106,7 @@ export async function startListener(
     {
       dispatcher,
       memory: settings.memory ?? testMemory(),
+      rates: settings.rates,
       websocket: {
         options: {
           ...{ maxQueuedBytes: 1 << 20, maxConcurrent: 4 },

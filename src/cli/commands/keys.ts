@@ -1,0 +1,52 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { settingsOf } from '../../config/load.ts';
+import type { CommandOptions } from '../../config/table.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import { formatApiKey } from '../../rpc/auth/api-key.ts';
+import { addKey, readKeys, removeKey } from '../../rpc/auth/key-file.ts';
+import type { CommandContext } from '../dispatch.ts';
+
+/** `chain-query keys add|list|revoke`: the file that `serve --keys` reads. */
+export async function run(options: CommandOptions<'keys'>, context: CommandContext): Promise<void> {
+  const { verb, stdout } = context;
+  const text = existsSync(options.keys) ? readFileSync(options.keys, 'utf8') : '';
+  if (verb === 'list') stdout.write(list(text));
+  else if (verb === 'revoke') revoke(text, options);
+  else stdout.write(`${add(text, options, context)}\n`);
+}
+
+/** Writes a new key's hash, and gives the key, which is shown this once. */
+function add(text: string, { keys, keyName }: CommandOptions<'keys'>, { sources }: CommandContext): string {
+  if (keyName === undefined) throw new UsageError('--key-name NAME is missing');
+  const settings = settingsOf('keys', sources);
+  const said = {
+    methods: settings.get('keyMethods')?.text.split(','),
+    rate: settings.get('keyRate')?.text,
+    logsRange: settings.get('keyLogsRange')?.text,
+    logsResults: settings.get('keyLogsResults')?.text,
+  };
+  const grant = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
+  const added = addKey(text, { name: keyName, created: new Date(), ...grant });
+  write(keys, added.text);
+  return formatApiKey(added.key);
+}
+
+function revoke(text: string, { keys, keyId }: CommandOptions<'keys'>): void {
+  if (keyId === undefined) throw new UsageError('--key-id ID is missing');
+  write(keys, removeKey(text, keyId));
+}
+
+function list(text: string): string {
+  const rows = readKeys(text).map(({ id, created, name, grant }) => {
+    const may = Object.entries(grant).map(([what, value]) => `${what} ${JSON.stringify(value)}`);
+    return [id, created, name, ...may].join('  ');
+  });
+  return rows.map((row) => `${row}\n`).join('');
+}
+
+/** Whole or not at all: a node may read it at any time. For the owner alone, although hashes let nobody in. */
+function write(file: string, text: string): void {
+  const staged = `${file}.tmp-${process.pid}`;
+  writeFileSync(staged, text, { mode: 0o600 });
+  renameSync(staged, file);
+}
