@@ -53,6 +53,16 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'edge',
+          include: ['test/edge/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          // Rates and limits are of whole nodes.
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts', 'test/source/**/*.test.ts'],
           testTimeout: 60_000,

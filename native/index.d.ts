@@ -279,7 +279,7 @@ export declare class NativeSimulation {
    * Runs it on a view, with state roots if the trie of its block is kept. Long JSON is bytes; a text is as of a view, with `e`
    * for a code and the words of a refusal, and `T` where that trie is gone.
    */
-  run(view: NativeView, milliseconds: number, hasTrie: boolean): Promise<string | Buffer>;
+  run(view: NativeView, milliseconds: number, client: string, hasTrie: boolean): Promise<string | Buffer>;
   /** Tells a run that nobody waits for it any more. */
   cancel(): void;
   /** Lets go of the text. */
@@ -300,7 +300,7 @@ export declare class NativePooledCall {
    * Runs it on a view. Texts that are malformed reject the promise. Bytes are the JSON of a long output, quotes
    * included, after an `r` if it is of a revert.
    */
-  run(view: NativeView, milliseconds: number): Promise<string | Buffer>;
+  run(view: NativeView, milliseconds: number, client: string): Promise<string | Buffer>;
   /** Tells a run that nobody waits for it any more. */
   cancel(): void;
   /** Lets go of the texts; nothing can be run any more. */
@@ -328,7 +328,7 @@ export declare class NativeTrace {
   /** `block` is RLP, `options` JSON. */
   constructor(block: Uint8Array, traced: NativeTraced, options: string);
   /** Executes it on the view of its parent. Bytes are the JSON of a long trace. */
-  run(view: NativeView, milliseconds: number): Promise<string | Buffer>;
+  run(view: NativeView, milliseconds: number, client: string): Promise<string | Buffer>;
   /** Tells a run that nobody waits for it any more. */
   cancel(): void;
   /** Lets go of the block and the call; nothing can be run any more. */

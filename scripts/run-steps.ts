@@ -39,6 +39,7 @@ const LONG: readonly Step[] = [
   { name: 'conformance', command: 'npm run -s test:conformance', tests: true },
   { name: 'scenarios', command: 'npm run -s test:scenarios', tests: true },
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
+  { name: 'edge', command: 'npm run -s test:edge', tests: true },
   { name: 'clients', command: 'npm run -s test:clients', tests: true },
   // The gate repeats one seed, so that it only fails for what a change did, and a part of the runs, for its time;
   // new seeds and the full forms (without options) are for whoever looks for more.

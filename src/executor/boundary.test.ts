@@ -120,7 +120,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     const call = new native.NativePooledCall('0x', '0x', 'gas', 'data', '{');
     const done = new native.NativePooledCall(undefined, undefined, '0x1', undefined, undefined);
     done.end();
-    await expect(done.run(view, 1)).rejects.toThrow(/done with/);
+    await expect(done.run(view, 1, '')).rejects.toThrow(/done with/);
     const released = native.NativeView.open(good, outcomes[0]?.header ?? new Uint8Array());
     released.release();
     let chain = newChain();
@@ -173,7 +173,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
       () => view.provide(lacking, value),
       () => view.call(undefined, emitter, '0xffff', undefined, undefined, 100),
       () => view.holdLoaded(),
-      () => new native.NativePooledCall(undefined, emitter, '0xffff', undefined, undefined).run(view, 5),
+      () => new native.NativePooledCall(undefined, emitter, '0xffff', undefined, undefined).run(view, 5, ''),
     ]) {
       expect(ask).toThrow(coded('unavailable', /^the state was given back$/));
     }
@@ -200,7 +200,7 @@ describe(`the addon (TEST_SEED=${seed})`, () => {
     expect(() => native.NativeView.open(commitment as never, header)).toThrow(/not an instance/);
     expect(() => chain.setCommitment(chain as never)).toThrow(/not an instance/);
     const call = new native.NativePooledCall(undefined, undefined, '0x1', undefined, undefined);
-    expect(() => call.run(commitment as never, 1)).toThrow(/not an instance/);
+    expect(() => call.run(commitment as never, 1, '')).toThrow(/not an instance/);
   });
 
   it('refuses genesis files that are none', () => {

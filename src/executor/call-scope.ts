@@ -6,6 +6,8 @@ export class CallScope {
   onCancel: (() => void) | undefined;
   /** For loading on behalf of the call, which ends with it; undefined when it is the node's own. */
   readonly context: LoadContext | undefined;
+  /** With whom it shares its turns in the pool. */
+  readonly client: string;
   readonly #deadline: number;
   readonly #timer: NodeJS.Timeout;
   readonly #client: AbortSignal | undefined;
@@ -14,6 +16,7 @@ export class CallScope {
   constructor(timeLimitMs: number, context: LoadContext | undefined) {
     this.#deadline = performance.now() + timeLimitMs;
     this.#timer = setTimeout(this.#onTimeout, timeLimitMs);
+    this.client = context?.client ?? '';
     this.#client = context?.signal;
     this.context = context && {
       client: context.client,

@@ -15,7 +15,8 @@ it.runIf(process.platform === 'linux')('gives the threads of the pool, and no ot
       niceness: getPriority(Number(task)),
     }));
     const pool = tasks.filter(({ name }) => name.startsWith('evm-'));
-    expect(pool).toHaveLength(roomyOptions.poolThreads);
+    // One more than a single client may have.
+    expect(pool).toHaveLength(roomyOptions.poolThreads + 1);
     expect(pool.every(({ niceness }) => niceness === 5)).toBe(true);
     expect(tasks.find(({ name }) => name.startsWith('blocks-'))?.niceness).toBe(getPriority());
   });

@@ -49,7 +49,7 @@ const BUDGET = 'b';
 
 /** What the pool runs. */
 interface Pooled {
-  run(view: NativeView, milliseconds: number): Promise<NativeAnswer>;
+  run(view: NativeView, milliseconds: number, client: string): Promise<NativeAnswer>;
   cancel(): void;
   end(): void;
 }
@@ -210,8 +210,8 @@ export class NativeStateView implements HeldStateView {
     const ask = async (view: NativeView): Promise<NativeAnswer> => {
       const hasTrie = this.#reopen !== undefined && (await this.#tries.prepare(this.ref, scope.context));
       if (scope.ended !== undefined) return scope.ended;
-      const answer = await simulation.run(view, scope.millisecondsLeft, hasTrie);
-      return answer === 'T' ? simulation.run(view, scope.millisecondsLeft, false) : answer;
+      const answer = await simulation.run(view, scope.millisecondsLeft, scope.client, hasTrie);
+      return answer === 'T' ? simulation.run(view, scope.millisecondsLeft, scope.client, false) : answer;
     };
     try {
       const view = this.#view;
@@ -239,7 +239,7 @@ export class NativeStateView implements HeldStateView {
     const inPool = (view: NativeView): Promise<NativeAnswer> => {
       pooled ??= forPool();
       scope.onCancel = () => pooled?.cancel();
-      return pooled.run(view, scope.millisecondsLeft);
+      return pooled.run(view, scope.millisecondsLeft, scope.client);
     };
     let inlineMs = first.answer === BUDGET ? MAX_INLINE_MS : 0;
     const ask = (view: NativeView): Awaitable<NativeAnswer> => {

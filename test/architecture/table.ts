@@ -306,6 +306,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   architecture: [],
   attacks: [],
   clients: ['e2e'],
+  edge: [],
   conformance: [],
   crash: [],
   differential: [],

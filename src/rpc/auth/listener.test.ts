@@ -47,7 +47,7 @@ describe.each(['hybrid', 'node'] as const)('a listener with keys and the %s fron
       { 'x-api-key': 'x' },
       { authorization: 'Basic x' },
     ]) {
-      const response = await ask(url, headers as Record<string, string>);
+      const response = await ask(url, headers);
       expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
       expect(await response.json()).toMatchObject({ id: null, error: { code: -32600 } });
       expect((await ask(url, { 'x-api-key': all })).status).toBe(200);

@@ -71,7 +71,10 @@ it('ends with the time, also when it is remembered', async () => {
 
 it('takes the key that a token names', async () => {
   const [es, hs] = [keys.get('ES256')?.jwk, keys.get('HS256')?.jwk];
-  const tokens = await verifier([{ ...es, kid: 'a' } as JWK, { ...hs, kid: 'b' } as JWK]);
+  const tokens = await verifier([
+    { ...es, kid: 'a' },
+    { ...hs, kid: 'b' },
+  ]);
   expect(await tokens.verify(await token('ES256', {}, { kid: 'a' }))).toBeDefined();
   expect(await tokens.verify(await token('ES256', {}, { kid: 'b' }))).toBeUndefined();
 });

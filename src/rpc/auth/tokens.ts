@@ -128,7 +128,7 @@ async function verifyingKey(jwk: JWK, index: number): Promise<VerifyingKey> {
   // The algorithm goes by the kind of key, never by what a token says: else a public key would pass as an HS256 secret.
   let key: CryptoKey | Uint8Array;
   try {
-    key = (await importJWK(publicPart(jwk), alg)) as CryptoKey | Uint8Array;
+    key = await importJWK(publicPart(jwk), alg);
   } catch {
     throw new UsageError(`key ${index + 1}: cannot be read`);
   }
@@ -151,6 +151,6 @@ function algorithmOf({ kty, crv, alg }: JWK): Algorithm | undefined {
 }
 
 /** A private key in the set is for signing, which nothing here does. */
-function publicPart({ d: _, ...jwk }: JWK): JWK {
+function publicPart({ d: _private, ...jwk }: JWK): JWK {
   return jwk;
 }

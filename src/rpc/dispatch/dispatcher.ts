@@ -114,7 +114,7 @@ export class Dispatcher {
     if (unpaid !== undefined) return refused(task.message, unpaid, this.#modules.head.snapshot());
     // To have parsed a long body is enough for one turn.
     const isLater = threadTurn.isOver || body.length > LONG_BODY_BYTES;
-    const response = isLater ? threadTurn.later(task.connection, () => this.#start(task)) : this.#start(task);
+    const response = isLater ? threadTurn.later(task, () => this.#start(task)) : this.#start(task);
     return response instanceof Promise ? this.#inTime(task, response) : this.#settle(task, response);
   }
 
@@ -271,7 +271,7 @@ export class Dispatcher {
       if (isFull || 'code' in call || call.id === undefined) return;
       const context = new CallContext(snapshot, settings, task, this.#modules.forward);
       const run = (): Awaitable<RawJson | RpcError> => this.#run(call, context, task);
-      const outcome = await (threadTurn.isOver ? threadTurn.later(task.connection, run) : run());
+      const outcome = await (threadTurn.isOver ? threadTurn.later(task, run) : run());
       isForwarded ||= context.isForwarded;
       const entry = isError(outcome) ? errorEntry(call.id, outcome) : resultEntry(call.id, outcome);
       const more = byteLength(entry) - byteLength(entries[index] ?? '');

@@ -46,6 +46,11 @@ export class Task {
     this.atLeast = atLeast;
   }
 
+  /** Who takes turns with others: all connections of an address. */
+  get client(): string {
+    return this.caller.address ?? this.caller.client;
+  }
+
   get connection(): object {
     return this.caller.connection ?? this;
   }

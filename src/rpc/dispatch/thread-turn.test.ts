@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { ThreadTurn } from './thread-turn.ts';
 
+const SOMEBODY = { client: 'a', connection: {} };
+
 /** Keeps the thread busy for as long as makes a turn long enough. */
 function workFor(milliseconds: number): void {
   const until = performance.now() + milliseconds;
@@ -18,25 +20,29 @@ function countTurns(): { count: number } & Disposable {
   return turns;
 }
 
-it('begins what waits in rounds, so that a connection with much does not keep others waiting', async () => {
+it('begins what waits in rounds, so that a client with much does not keep others waiting', async () => {
   const turn = new ThreadTurn();
   using turns = countTurns();
   const order: string[] = [];
   const begunIn = new Set<number>();
-  const begin = (connection: object, name: string): Promise<void> =>
-    turn.later(connection, () => {
+  const begin = (client: string, connection: object, name: string): Promise<void> =>
+    turn.later({ client, connection }, () => {
       const began = performance.now();
       workFor(13);
       turn.note(began);
       order.push(name);
       begunIn.add(turns.count);
     });
-  const [many, few, one] = [{}, {}, {}];
-  const all = [begin(many, 'a1'), begin(many, 'a2'), begin(many, 'a3'), begin(few, 'b1'), begin(few, 'b2')];
+  const [one, another, b] = [{}, {}, {}];
+  const all = [
+    ...[begin('a', one, 'a1'), begin('a', one, 'a2'), begin('a', another, 'a3')],
+    ...[begin('b', b, 'b1'), begin('b', b, 'b2')],
+  ];
   await all[0];
-  all.push(begin(one, 'c1'));
+  all.push(begin('c', {}, 'c1'));
   await Promise.all(all);
-  expect(order).toEqual(['a1', 'b1', 'a2', 'c1', 'b2', 'a3']);
+  // The connections of one client take turns, too.
+  expect(order).toEqual(['a1', 'b1', 'a3', 'c1', 'b2', 'a2']);
   // The event loop turned between any two.
   expect(begunIn.size).toBe(6);
 });
@@ -44,15 +50,15 @@ it('begins what waits in rounds, so that a connection with much does not keep ot
 it('goes on in the same turn while there is time', async () => {
   const turn = new ThreadTurn();
   using turns = countTurns();
-  const work = Array.from({ length: 5 }, () => turn.later({}, () => turns.count));
+  const work = Array.from({ length: 5 }, () => turn.later(SOMEBODY, () => turns.count));
   expect(new Set(await Promise.all(work)).size).toBe(1);
 });
 
 it('passes on what the work gives or throws', async () => {
   const turn = new ThreadTurn();
-  expect(await turn.later({}, () => Promise.resolve(7))).toBe(7);
+  expect(await turn.later(SOMEBODY, () => Promise.resolve(7))).toBe(7);
   await expect(
-    turn.later({}, () => {
+    turn.later(SOMEBODY, () => {
       throw new Error('no');
     }),
   ).rejects.toThrow('no');

@@ -51,7 +51,7 @@ describe('the network of an address', () => {
         const address = [...network, ...host].join(':');
         // As the URL parser of the platform writes it, with zeros left out.
         const short = new URL(`http://[${address}]/`).hostname.slice(1, -1);
-        if (!/^::ffff:/.test(short)) expect(networkOf(short)).toBe(networkOf(address));
+        if (!short.startsWith('::ffff:')) expect(networkOf(short)).toBe(networkOf(address));
       }),
     );
   });

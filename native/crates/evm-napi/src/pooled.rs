@@ -79,11 +79,17 @@ impl NativePooledCall {
         Self(Arc::new(PooledCall { cancel: CancelFlag::default(), message }))
     }
 
-    /// Runs it on a view, for at most `milliseconds` from now.
+    /// Runs it on a view for a client, for at most `milliseconds` from now.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
-    pub fn run<'env>(&self, env: &'env Env, view: &NativeView, milliseconds: u32) -> Result<Object<'env>> {
+    pub fn run<'env>(
+        &self,
+        env: &'env Env,
+        view: &NativeView,
+        milliseconds: u32,
+        client: String,
+    ) -> Result<Object<'env>> {
         let call = Arc::clone(&self.0);
-        run_pooled(env, view, milliseconds, &self.0.cancel, move |view, lane| {
+        run_pooled(env, view, &client, milliseconds, &self.0.cancel, move |view, lane| {
             call.request().map(|(request, asked)| core::query(view, &request, &asked, lane))
         })
     }
@@ -101,10 +107,11 @@ impl NativePooledCall {
     }
 }
 
-/// Has the pool run something on a view, for at most so long from now.
+/// Has the pool run something on a view for a client, for at most so long from now.
 pub(crate) fn run_pooled<'env>(
     env: &'env Env,
     view: &NativeView,
+    client: &str,
     milliseconds: u32,
     cancel: &CancelFlag,
     run: impl FnOnce(&Arc<core::View>, &Lane) -> Result<CallResult> + Send + 'static,
@@ -126,7 +133,7 @@ pub(crate) fn run_pooled<'env>(
             });
         }
     };
-    if !chain.pool().submit(job) {
+    if !chain.pool().submit_for(client, job) {
         answer.give(|| Ok(Either::A("f".into())));
     }
     Ok(promise)

@@ -66,12 +66,18 @@ impl NativeTrace {
         Self { cancel, block: block.into(), traced: Arc::new(traced), options: options.into() }
     }
 
-    /// Executes it on the view of its parent, for at most `milliseconds` from now.
+    /// Executes it for a client on the view of its parent, for at most `milliseconds` from now.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
-    pub fn run<'env>(&self, env: &'env Env, view: &NativeView, milliseconds: u32) -> Result<Object<'env>> {
+    pub fn run<'env>(
+        &self,
+        env: &'env Env,
+        view: &NativeView,
+        milliseconds: u32,
+        client: String,
+    ) -> Result<Object<'env>> {
         let (block, traced, options) =
             (Arc::clone(&self.block), Arc::clone(&self.traced), Arc::clone(&self.options));
-        run_pooled(env, view, milliseconds, &self.cancel, move |view, lane| {
+        run_pooled(env, view, &client, milliseconds, &self.cancel, move |view, lane| {
             let options = TraceOptions::parse(&options).map_err(error)?;
             let ahead = traced.ahead.unwrap_or(0) as usize;
             let traced = NativeTraced::clone(&traced).read()?;

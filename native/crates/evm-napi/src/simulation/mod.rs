@@ -50,7 +50,7 @@ impl NativeSimulation {
         Self { cancel: CancelFlag::default(), request: Arc::new(Mutex::new(Request::Text(text))) }
     }
 
-    /// Runs it on a view, for at most `milliseconds` from now, with state roots if the trie of its block is kept. Long JSON is bytes; a text is as of a view, with `e` for a code
+    /// Runs it on a view for a client, for at most `milliseconds` from now, with state roots if the trie of its block is kept. Long JSON is bytes; a text is as of a view, with `e` for a code
     /// and the words of a refusal, and `T` where that trie is gone.
     #[napi(catch_unwind, ts_return_type = "Promise<string | Buffer>")]
     pub fn run<'env>(
@@ -58,6 +58,7 @@ impl NativeSimulation {
         env: &'env Env,
         view: &NativeView,
         milliseconds: u32,
+        client: String,
         has_trie: bool,
     ) -> Result<Object<'env>> {
         let deadline = Instant::now() + Duration::from_millis(u64::from(milliseconds));
@@ -78,7 +79,7 @@ impl NativeSimulation {
                 answer.give(move || given.map(give));
             }
         };
-        if !chain.pool().submit(job) {
+        if !chain.pool().submit_for(&client, job) {
             answer.give(|| Ok(Either::A("f".into())));
         }
         Ok(promise)
