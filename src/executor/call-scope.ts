@@ -30,7 +30,8 @@ export class CallScope {
   /** Why the call has ended, in the native core's words; undefined while it has not. */
   get ended(): 'c' | 't' | undefined {
     if (this.#client?.aborted === true) return 'c';
-    return this.millisecondsLeft === 0 ? 't' : undefined;
+    // A timer may fire a little before its time by the other clock.
+    return this.#over.signal.aborted || this.millisecondsLeft === 0 ? 't' : undefined;
   }
 
   get millisecondsLeft(): number {
