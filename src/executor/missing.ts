@@ -78,20 +78,14 @@ export async function supply(
     const isFirst = part[0] === keys[0];
     const found = await (isFirst ? load(part, asOf) : loadIfKnown(() => load(part, asOf)));
     if (found === undefined) return;
-    const known = part.filter((_, index) => found[index] !== undefined || (isFirst && index === 0));
-    const values = found.filter((value, index) => value !== undefined || (isFirst && index === 0));
-    hand(core, prefix, known, values);
-    const codes = codeKeys(known, values);
+    const [needed] = part;
+    if (isFirst && needed !== undefined && found[0] === undefined) throw notKnown(needed);
+    hand(core, prefix, part, found);
+    const codes = codeKeys(part, found);
     // Long, and each is hashed when it is handed in.
     for (const some of partsOf(codes, Math.ceil(atOnce / CODE_WEIGHT))) {
       if (some !== codes) await nextTurn();
-      const loaded = await load(some, asOf);
-      hand(
-        core,
-        prefix,
-        some.filter((_, index) => loaded[index] !== undefined),
-        loaded.filter((code) => code !== undefined),
-      );
+      hand(core, prefix, some, await load(some, asOf));
     }
   }
 }
@@ -114,8 +108,15 @@ function partsOf(keys: readonly StateKey[], size: number): readonly (readonly St
   return parts;
 }
 
+/** Hands in what is known of the keys. */
 function hand(core: Core, prefix: string, keys: readonly StateKey[], values: Values): void {
-  if (keys.length > 0) core.provide(prefix + keys.map(keyText).join(''), joinValues(keys, values));
+  const known = keys.filter((_, index) => values[index] !== undefined);
+  const found = values.filter((value) => value !== undefined);
+  if (known.length > 0) core.provide(prefix + known.map(keyText).join(''), joinValues(known, found));
+}
+
+function notKnown(key: StateKey): StateUnavailableError {
+  return new StateUnavailableError(`${describeKey(key)} is not known here`);
 }
 
 /** The code of the accounts among the values, but for what was asked for anyway. */
@@ -166,7 +167,7 @@ export function joinValues(keys: readonly StateKey[], values: Values): Buffer {
   const parts: Uint8Array[] = [];
   for (const [index, key] of keys.entries()) {
     const value = values[index];
-    if (value === undefined) throw new StateUnavailableError(`${describeKey(key)} is not known here`);
+    if (value === undefined) throw notKnown(key);
     const length = Buffer.allocUnsafe(4);
     length.writeUInt32LE(value.length);
     parts.push(length, value);
