@@ -1,10 +1,14 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { settingsOf } from '../../config/load.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
 import { formatApiKey } from '../../rpc/auth/api-key.ts';
 import { addKey, readKeys, removeKey } from '../../rpc/auth/key-file.ts';
 import type { CommandContext } from '../dispatch.ts';
+import { writeWhole } from '../whole-file.ts';
+
+/** For the owner alone, although hashes let nobody in. */
+const OWNER_ONLY = 0o600;
 
 /** `chain-query keys add|list|revoke`: the file that `serve --keys` reads. */
 export async function run(options: CommandOptions<'keys'>, context: CommandContext): Promise<void> {
@@ -27,13 +31,13 @@ function add(text: string, { keys, keyName }: CommandOptions<'keys'>, { sources 
   };
   const grant = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined));
   const added = addKey(text, { name: keyName, created: new Date(), ...grant });
-  write(keys, added.text);
+  writeWhole(keys, added.text, OWNER_ONLY);
   return formatApiKey(added.key);
 }
 
 function revoke(text: string, { keys, keyId }: CommandOptions<'keys'>): void {
   if (keyId === undefined) throw new UsageError('--key-id ID is missing');
-  write(keys, removeKey(text, keyId));
+  writeWhole(keys, removeKey(text, keyId), OWNER_ONLY);
 }
 
 function list(text: string): string {
@@ -42,11 +46,4 @@ function list(text: string): string {
     return [id, created, name, ...may].join('  ');
   });
   return rows.map((row) => `${row}\n`).join('');
-}
-
-/** Whole or not at all: a node may read it at any time. For the owner alone, although hashes let nobody in. */
-function write(file: string, text: string): void {
-  const staged = `${file}.tmp-${process.pid}`;
-  writeFileSync(staged, text, { mode: 0o600 });
-  renameSync(staged, file);
 }

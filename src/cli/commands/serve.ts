@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
@@ -8,6 +7,7 @@ import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { logUncaught, logWarnings } from '../../telemetry/process-log.ts';
 import type { CommandContext } from '../dispatch.ts';
 import { describeError, LoggedError } from '../failure.ts';
+import { writeWhole } from '../whole-file.ts';
 
 /** `chain-query serve`: serves until a signal, then lets running requests finish. */
 export async function run(options: CommandOptions<'serve'>, context: CommandContext): Promise<void> {
@@ -32,7 +32,7 @@ async function serve(
   const node = await startNode(options, { logger, signal: context.signal });
   try {
     if (options.listenPortFile !== undefined)
-      writeWhole(options.listenPortFile, JSON.stringify(node.addresses));
+      writeWhole(options.listenPortFile, `${JSON.stringify(node.addresses)}\n`);
     logger.info(node.addresses, 'serving');
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');
@@ -42,13 +42,6 @@ async function serve(
   } finally {
     await closeWithin(node.close(), options.shutdownTimeoutMs);
   }
-}
-
-/** Whoever waits for the file must never read half of it. */
-function writeWhole(file: string, content: string): void {
-  const staged = `${file}.tmp-${process.pid}`;
-  writeFileSync(staged, `${content}\n`);
-  renameSync(staged, file);
 }
 
 async function closeWithin(closing: Promise<void>, milliseconds: number): Promise<void> {
