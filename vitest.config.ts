@@ -71,6 +71,16 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      {
+        test: {
+          name: 'fleet',
+          include: ['test/fleet/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+          // Each file starts real clusters; two cores carry one.
+          fileParallelism: false,
+        },
+      },
     ],
   },
 });

@@ -4,10 +4,12 @@ import { runToEnd, tempDir } from '../test/support/servers/process.ts';
 import { catchUp } from './catch-up.ts';
 import { firstAnswers, firstCalls } from './cold-start.ts';
 import { fastBlocks } from './fast-blocks/run.ts';
+import { feed } from './feed/run.ts';
 import { BusyChain } from './live-chain.ts';
 import { preconfirmed } from './preconfirmed/run.ts';
 import { type Section, writeSection } from './report.ts';
 import { serving } from './serving.ts';
+import { stores } from './stores/run.ts';
 import { websocket } from './websocket.ts';
 
 const { values } = parseArgs({
@@ -74,6 +76,8 @@ const parts: Readonly<Record<string, () => Promise<Section>>> = {
   preconfirmed: () => preconfirmed(values),
   websocket: () => websocket(values),
   'fast-blocks': () => fastBlocks(values),
+  stores: () => stores(values),
+  feed: () => feed(values),
 };
 let measured = 0;
 let failed = 0;

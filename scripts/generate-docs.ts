@@ -1,6 +1,6 @@
 // Writes the pages that follow from code. With --check, writes nothing and fails if a page has drifted.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { renderOptionsPage } from '../src/config/render.ts';
+import { renderOptionsPage, renderProfileSettings } from '../src/config/render.ts';
 import { filterMethods } from '../src/methods/filters/filter-methods.ts';
 import { renderMethodDocs, renderMethodPage } from '../src/methods/method-docs.ts';
 import { createMethods } from '../src/methods/registry.ts';
@@ -21,6 +21,15 @@ const root = new URL('../', import.meta.url);
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
+  {
+    path: 'docs/endpoints.md',
+    render: () =>
+      replaceBetween(
+        readFileSync(new URL('docs/endpoints.md', root), 'utf8'),
+        'settings',
+        renderProfileSettings(),
+      ),
+  },
   { path: 'docs/chains.md', render: renderChainsPage },
   { path: 'docs/methods.md', render: () => renderMethodDocs(METHODS) },
   ...METHODS.map((method) => ({

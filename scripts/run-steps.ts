@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addTallies, judgeStep, type Tally } from './tally.ts';
+import { addTallies, failureLines, judgeStep, type Tally } from './tally.ts';
 
 interface Step {
   readonly name: string;
@@ -14,6 +14,8 @@ interface Step {
   readonly gate?: true;
 }
 
+// The gate repeats one seed, so that it only fails for what a change did; new ones are for whoever looks for more.
+const SEED = process.env['TEST_SEED'] ?? '20261115';
 const CARGO = '--manifest-path native/Cargo.toml --locked';
 // Native tests replay real blocks, and share the compiled dependencies of the addon: hence --release.
 const INSTALL: readonly Step[] = [
@@ -41,13 +43,13 @@ const LONG: readonly Step[] = [
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
   { name: 'edge', command: 'npm run -s test:edge', tests: true },
   { name: 'clients', command: 'npm run -s test:clients', tests: true },
-  // The gate repeats one seed, so that it only fails for what a change did, and a part of the runs, for its time;
-  // new seeds and the full forms (without options) are for whoever looks for more.
-  { name: 'differential', command: 'npm run -s test:differential -- --seed 20261115', tests: true },
-  { name: 'fuzz', command: 'npm run -s test:fuzz', tests: true },
-  { name: 'front', command: 'npm run -s test:front', tests: true },
+  { name: 'fleet', command: 'npm run -s test:fleet', tests: true },
+  // A part of the runs, for the gate's time; the full forms (without options) are for whoever looks for more.
+  { name: 'differential', command: `npm run -s test:differential -- --seed ${SEED}`, tests: true },
+  { name: 'fuzz', command: `npm run -s test:fuzz -- --seed ${SEED}`, tests: true },
+  { name: 'front', command: `npm run -s test:front -- --seed ${SEED}`, tests: true },
   { name: 'crash', command: 'npm run -s test:crash -- --kills 15', tests: true },
-  { name: 'replica', command: 'npm run -s test:replica -- --seed 20261115', tests: true },
+  { name: 'replica', command: `npm run -s test:replica -- --seed ${SEED}`, tests: true },
   {
     name: 'replica-unknown-fork',
     command: 'npm run -s test:replica -- --unknown-fork --blocks 40 --requests 400 --seed 20261116',
@@ -55,40 +57,40 @@ const LONG: readonly Step[] = [
   },
   {
     name: 'replica-native',
-    command: 'npm run -s test:replica -- --native --blocks 60 --requests 600 --seed 20261115',
+    command: `npm run -s test:replica -- --native --blocks 60 --requests 600 --seed ${SEED}`,
     tests: true,
   },
   {
     name: 'replica-via-node',
     command:
-      'npm run -s test:replica -- --via-node --chain op-geth --blocks 60 --requests 600 --seed 20261115',
+      `npm run -s test:replica -- --via-node --chain op-geth --blocks 60 --requests 600 --seed ${SEED}`,
     tests: true,
   },
   {
     name: 'two-nodes',
-    command: 'npm run -s test:two-nodes -- --form allZero --flashblocks 24 --paced 3 --seed 20261115',
+    command: `npm run -s test:two-nodes -- --form allZero --flashblocks 24 --paced 3 --seed ${SEED}`,
     tests: true,
   },
-  { name: 'following', command: 'npm run -s test:following -- --seed 20261115', tests: true },
+  { name: 'following', command: `npm run -s test:following -- --seed ${SEED}`, tests: true },
   {
     name: 'preconfirmed',
-    command: 'npm run -s test:preconfirmed -- --seed 20261115 --flashblocks 800',
+    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 800`,
     tests: true,
   },
   // Each fault and pair of faults twice.
   {
     name: 'faults',
-    command: 'npm run -s test:preconfirmed-faults -- --seed 20261115 --runs 272',
+    command: `npm run -s test:preconfirmed-faults -- --seed ${SEED} --runs 272`,
     tests: true,
   },
-  { name: 'subscriptions', command: 'npm run -s test:subscriptions -- --seed 20261115', tests: true },
+  { name: 'subscriptions', command: `npm run -s test:subscriptions -- --seed ${SEED}`, tests: true },
   {
     name: 'client-logs',
-    command: 'npm run -s test:subscriptions -- --client package --blocks 60 --seed 20261115',
+    command: `npm run -s test:subscriptions -- --client package --blocks 60 --seed ${SEED}`,
     tests: true,
   },
-  { name: 'attacks', command: 'npm run -s test:attacks -- --seed 20261115 --part 4', tests: true },
-  { name: 'soak', command: 'npm run -s test:soak -- --seed 20261115', tests: true },
+  { name: 'attacks', command: `npm run -s test:attacks -- --seed ${SEED} --part 4`, tests: true },
+  { name: 'soak', command: `npm run -s test:soak -- --seed ${SEED}`, tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },
   { name: 'execution', command: 'npm run -s bench -- --part execution --quick', tests: true },
@@ -118,7 +120,7 @@ function runStep(step: Step): Promise<Ended> {
     cwd: root,
     shell: true,
     detached: true,
-    env: { ...process.env, PATH: path },
+    env: { ...process.env, PATH: path, TEST_SEED: SEED },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const chunks: Buffer[] = [];
@@ -159,6 +161,7 @@ function selectSteps(plan: string | undefined, names: readonly string[]): readon
 
 const [plan, ...names] = process.argv.slice(2);
 const lines: string[] = [];
+const failures: string[] = [];
 let total: Tally = { passed: 0, failed: 0 };
 for (const step of selectSteps(plan, names)) {
   console.log(`\n== ${step.name}: ${step.command}`);
@@ -167,13 +170,17 @@ for (const step of selectSteps(plan, names)) {
   const tally = judgeStep({ ...step, ...ended });
   total = addTallies(total, tally);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  const verdict = ended.ok && tally.failed === 0 ? 'ok' : `FAILED (${ended.note})`;
+  const passed = ended.ok && tally.failed === 0;
+  const verdict = passed ? 'ok' : `FAILED (${ended.note})`;
+  // The log of a whole run is long, and where it is kept only its end may be: what failed is said there again.
+  if (!passed) failures.push(`\n-- ${step.name}`, ...failureLines(ended.output));
   lines.push(
     `${step.name.padEnd(14)}${seconds.padStart(8)} s  ${tally.passed} passed, ${tally.failed} failed  ${verdict}`,
   );
   console.log(`== ${lines.at(-1)}`);
   if (step.gate && !ended.ok) break;
 }
+if (failures.length > 0) console.log(`\n== what failed${failures.join('\n')}`);
 console.log(`\n${lines.join('\n')}`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { parseDocument } from 'yaml';
 import { isPlainWord, type Setting, type Settings } from './flags.ts';
 import { OPTION_ROWS } from './rows.ts';
 import type { OptionSpec } from './spec.ts';
 import { suggestion } from './suggest.ts';
 import { OPTIONS, type OptionName } from './table.ts';
 import { UsageError } from './usage-error.ts';
+import { plainValue, readYaml } from './yaml.ts';
 
 /** Reads a config file: YAML, and so JSON too. One file serves every command, so a known key that one has no use for is fine. */
 export function readConfigFile(file: Setting): Settings {
@@ -23,7 +23,26 @@ export function readConfigFile(file: Setting): Settings {
   return settings;
 }
 
-function textOf({ repeatable, isSwitch }: OptionSpec, value: unknown, where: string): string {
+function textOf({ isNested, ...spec }: OptionSpec, value: unknown, where: string): string {
+  if (isNested !== true || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return plainText(spec, value, where);
+  }
+  const parts = Object.entries(value).flatMap(([outer, values]) => {
+    if (typeof values !== 'object' || values === null)
+      throw new UsageError(`${where}.${outer} must hold keys and values`);
+    return Object.entries(values).map(([inner, each]) => {
+      // As if it were the only one: a list is one value here.
+      return `${outer}.${inner}=${plainText({ repeatable: true }, each, `${where}.${outer}.${inner}`)}`;
+    });
+  });
+  return parts.join(',');
+}
+
+function plainText(
+  { repeatable, isSwitch }: Pick<OptionSpec, 'repeatable' | 'isSwitch'>,
+  value: unknown,
+  where: string,
+): string {
   if (typeof value === 'string' || typeof value === 'number') return String(value);
   if (isSwitch === true && typeof value === 'boolean') return value ? 'on' : 'off';
   if (repeatable === true && Array.isArray(value) && value.every((entry) => typeof entry === 'string')) {
@@ -39,23 +58,10 @@ function parseConfigFile(name: string): object {
   } catch (cause) {
     throw new UsageError(`config file ${name} cannot be read: ${String(cause)}`, { cause });
   }
-  const document = parseDocument(content);
-  const mistake = document.errors[0] ?? document.warnings[0];
-  if (mistake !== undefined) {
-    // Its code and place alone: the message quotes the line, which may hold a credential.
-    const where = mistake.linePos === undefined ? '' : ` in line ${mistake.linePos[0].line}`;
-    const what = mistake.code.toLowerCase().replaceAll('_', ' ');
-    throw new UsageError(`config file ${name} is not YAML: ${what}${where}`);
-  }
-  let parsed: unknown;
-  try {
-    // References would let a small file stand for a huge one; no option needs them.
-    parsed = document.toJS({ maxAliasCount: 0 });
-  } catch {
-    throw new UsageError(`config file ${name} must not use aliases`);
-  }
+  const what = `config file ${name}`;
+  const parsed = plainValue(readYaml(content, what), what);
   // All of its lines commented out.
   if (parsed === null) return {};
   if (typeof parsed === 'object' && !Array.isArray(parsed)) return parsed;
-  throw new UsageError(`config file ${name} must hold keys and values`);
+  throw new UsageError(`${what} must hold keys and values`);
 }

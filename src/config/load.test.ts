@@ -25,11 +25,11 @@ function serve(args: readonly string[], env: Record<string, string> = {}) {
 
 describe('precedence', () => {
   it('takes the default, then the file, then the variable, then the flag', () => {
-    const config = configFile({ callGasCap: 30_000, publicLogsRange: '5' });
+    const config = configFile({ callGasCap: 30_000, logsAddresses: '5' });
     const env = { CHAIN_QUERY_CALL_GAS_CAP: '40000' };
     expect(serve([]).callGasCap).toBe(50_000_000);
     expect(serve(['--config', config]).callGasCap).toBe(30_000);
-    expect(serve(['--config', config]).publicLogsRange).toEqual({ blocks: 5, ms: 0 });
+    expect(serve(['--config', config]).logsAddresses).toBe(5);
     expect(serve(['--config', config], env).callGasCap).toBe(40_000);
     expect(serve(['--config', config, '--call-gas-cap=60000'], env).callGasCap).toBe(60_000);
   });
@@ -53,18 +53,25 @@ describe('precedence', () => {
 });
 
 describe('defaults', () => {
+  it('go by the chain where it is named, below whatever is set', () => {
+    const polls = (...args: readonly string[]) => {
+      const { upstreamPollMs, finalityMs } = serve(args);
+      return [upstreamPollMs, finalityMs];
+    };
+    expect(polls()).toEqual([500, 4_000]);
+    expect(polls('--chain', 'op-mainnet')).toEqual([500, 4_000]);
+    expect(polls('--chain', 'base')).toEqual([50, 1_000]);
+    expect(polls('--chain', 'ethereum')).toEqual([1_000, 12_000]);
+    expect(polls('--chain', 'ethereum', '--upstream-poll-ms', '300')).toEqual([300, 12_000]);
+    expect(polls('--chain', 'genesis.json')).toEqual([500, 4_000]);
+  });
+
   it('are those of the contract', () => {
     expect(serve([])).toMatchObject({
       public: { host: '127.0.0.1', port: 8545 },
       dedicated: { host: '127.0.0.1', port: 8546 },
       admin: { host: '127.0.0.1', port: 8547 },
-      publicBatchEntries: 100,
-      dedicatedBatchEntries: 1000,
       maxResponseBytes: 10 * 1024 * 1024,
-      publicLogsRange: { blocks: 2_000, ms: 3_600_000 },
-      dedicatedLogsRange: { blocks: 100_000, ms: 0 },
-      publicLogsResults: 10_000,
-      dedicatedLogsResults: 20_000,
       logsAddresses: 1000,
       logsTopics: 1000,
       callGasCap: 50_000_000,

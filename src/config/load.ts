@@ -1,3 +1,4 @@
+import { chainDefaults } from './chain-defaults.ts';
 import { readConfigFile } from './file.ts';
 import { readFlags, type Setting, type Settings } from './flags.ts';
 import { flagOf, rowsOf, variableOf } from './rows.ts';
@@ -11,10 +12,14 @@ export interface OptionSources {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The origin of what nothing set. */
-export const DEFAULT = 'default';
+const DEFAULT = 'default';
 
-/** Resolves the options of a command. Precedence: flag, environment variable, config file, default. */
+/** Whether nobody has set it. */
+export function isDefault({ origin }: Setting): boolean {
+  return origin === DEFAULT || origin.startsWith(`${DEFAULT} of `);
+}
+
+/** Resolves the options of a command. Precedence: flag, environment variable, config file, default of the chain, default. */
 export function loadOptions<C extends Command>(command: C, sources: OptionSources): CommandOptions<C> {
   const settings = settingsOf(command, sources);
   const options: Partial<Record<OptionName, unknown>> = {};
@@ -36,9 +41,15 @@ export function settingsOf(command: Command, sources: OptionSources): Settings {
   const configFile = flags.get('config') ?? variables.get('config');
   const file: Settings = configFile === undefined ? new Map() : readConfigFile(configFile);
 
+  const set = (name: OptionName): Setting | undefined =>
+    flags.get(name) ?? variables.get(name) ?? file.get(name);
+  const chain = set('chain')?.text;
+  const defaults = chainDefaults(chain);
   const settings = new Map<OptionName, Setting>();
   for (const [name, spec] of rowsOf(command)) {
-    const setting = flags.get(name) ?? variables.get(name) ?? file.get(name) ?? defaultOf(spec);
+    const ofChain = defaults[name];
+    const own = ofChain === undefined ? undefined : { text: ofChain, origin: `${DEFAULT} of ${chain}` };
+    const setting = set(name) ?? own ?? defaultOf(spec);
     if (setting !== undefined) settings.set(name, setting);
   }
   return settings;

@@ -1,5 +1,16 @@
 import { expect, it } from 'vitest';
-import { bytes, count, duration, endpoint, hostNames, span, threads, undoWindow } from './parsers.ts';
+import {
+  bytes,
+  count,
+  duration,
+  endpoint,
+  hostNames,
+  httpUrl,
+  share,
+  span,
+  threads,
+  undoWindow,
+} from './parsers.ts';
 
 it.each([
   ['127.0.0.1:8545', { host: '127.0.0.1', port: 8545 }],
@@ -87,4 +98,25 @@ it.each(['', 'b', '0b', '10001b', '1b,2b', '1m,2m', '1b,1m,1b', '1b,', '-1b', '1
 
 it('reads finalized as an undo window', () => {
   expect(undoWindow('finalized')).toBe('finalized');
+});
+
+it.each([
+  ['0', 0],
+  ['1', 1],
+  ['0.01', 0.01],
+  ['.5', 0.5],
+  ['1.0', 1],
+])('reads the share %s', (text, expected) => {
+  expect(share(text)).toBe(expected);
+});
+
+it.each(['', '.', '-0.1', '1.1', '2', '1e-2', '50%', 'NaN'])('refuses the share %j', (text) => {
+  expect(() => share(text)).toThrow('expected a number from 0 to 1');
+});
+
+it('takes one URL of HTTP', () => {
+  expect(httpUrl('https://collector.example/v1/traces')).toBe('https://collector.example/v1/traces');
+  for (const text of ['', 'collector:4318', 'ws://collector.example', 'grpc://collector.example']) {
+    expect(() => httpUrl(text)).toThrow('expected a URL');
+  }
 });

@@ -108,6 +108,18 @@ export function urls(text: string): readonly string[] {
   });
 }
 
+/** Accepts one HTTP URL. */
+export function httpUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new UsageError('expected a URL that begins with http or https');
+}
+
+/** Accepts a number from 0 to 1, in decimal. */
+export function share(text: string): number {
+  if (/^(?:0|1|[01]?\.\d{1,9})$/.test(text) && Number(text) <= 1) return Number(text);
+  throw new UsageError('expected a number from 0 to 1');
+}
+
 /** The same, or `off`, which is none of them. */
 export function sendTargets(text: string): readonly string[] {
   return text === 'off' ? [] : urls(text);

@@ -23,6 +23,7 @@ export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = {
 
 const GROUPS = [
   'General',
+  'Observing',
   'Chain',
   'Following a chain',
   'Pre-confirmations',
@@ -57,8 +58,12 @@ export interface OptionSpec<T = unknown> {
   readonly required?: readonly Command[];
   /** Several values: the flag may be given more than once, texts separate them by commas, the file may have a list. */
   readonly repeatable?: true;
+  /** In the file it may be values of values: `a: { b: 1 }` is `a.b=1`. */
+  readonly isNested?: true;
   /** May carry a credential: messages do not repeat it, least of all one that is wrong. */
   readonly isSecret?: true;
+  /** Can be changed in the file of a node that runs (SIGHUP). */
+  readonly isReloaded?: true;
   /** The flag alone means `on`. */
   readonly isSwitch?: true;
 }

@@ -3,6 +3,7 @@ import { DEV_OPTIONS } from './options/dev.ts';
 import { FILTER_OPTIONS } from './options/filters.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { KEY_OPTIONS } from './options/keys.ts';
+import { OBSERVING_OPTIONS } from './options/observing.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
@@ -10,7 +11,8 @@ import { SENDING_OPTIONS } from './options/sending.ts';
 import { SIMULATE_OPTIONS } from './options/simulate.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
-import { bytes, count, endpoint, hostNames, oneOf, path, span, threads, undoWindow } from './parsers.ts';
+import { bytes, count, endpoint, hostNames, oneOf, path, threads, undoWindow } from './parsers.ts';
+import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
@@ -22,7 +24,6 @@ const SERVE = ['serve'] as const satisfies readonly Command[];
 const WRITING = ['import', 'serve', 'backfill'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
-const MANY = { min: 1, max: 1_000_000_000 };
 
 /** Every option of every command, declared once. Precedence: flag, environment variable, config file, default. */
 export const OPTIONS = {
@@ -41,8 +42,10 @@ export const OPTIONS = {
     parse: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     default: 'info',
     isCommon: true,
+    isReloaded: true,
     doc: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
   },
+  ...OBSERVING_OPTIONS,
   data: {
     group: 'Chain',
     commands: ALL,
@@ -124,6 +127,17 @@ export const OPTIONS = {
     isCommon: true,
     doc: 'Admin listener: health and metrics. `off` closes it.',
   },
+  profile: {
+    group: 'Listeners',
+    commands: LISTENING,
+    value: 'NAME.SETTING=VALUE',
+    parse: profileChoices,
+    repeatable: true,
+    isNested: true,
+    isCommon: true,
+    isReloaded: true,
+    doc: 'What an endpoint serves, to whom, and how much: public.rate=500. A name other than public and dedicated is a further endpoint, with a listen of its own. See docs/endpoints.md.',
+  },
   allowedHosts: {
     group: 'Listeners',
     commands: SERVE,
@@ -160,44 +174,13 @@ export const OPTIONS = {
   ...REQUEST_OPTIONS,
   ...SENDING_OPTIONS,
   ...WEBSOCKET_OPTIONS,
-  publicLogsRange: {
-    group: 'eth_getLogs',
-    commands: SERVE,
-    value: 'SPAN',
-    parse: span(MANY),
-    default: '2000b,1h',
-    doc: 'Largest toBlock − fromBlock on the public listener: blocks (2000b), a time (1h), or the larger of both. A time is as many blocks as the chain makes in it now.',
-  },
-  dedicatedLogsRange: {
-    group: 'eth_getLogs',
-    commands: SERVE,
-    value: 'SPAN',
-    parse: span(MANY),
-    default: '100000b',
-    doc: 'Largest toBlock − fromBlock on the dedicated listener.',
-  },
-  publicLogsResults: {
-    group: 'eth_getLogs',
-    commands: SERVE,
-    value: 'N',
-    parse: count(MANY),
-    default: '10000',
-    doc: 'Logs in one answer on the public listener. A single block is never refused for its count.',
-  },
-  dedicatedLogsResults: {
-    group: 'eth_getLogs',
-    commands: SERVE,
-    value: 'N',
-    parse: count(MANY),
-    default: '20000',
-    doc: 'Logs in one answer on the dedicated listener. A single block is never refused for its count.',
-  },
   logsAddresses: {
     group: 'eth_getLogs',
     commands: SERVE,
     value: 'N',
     parse: count({ min: 1, max: 100_000 }),
     default: '1000',
+    isReloaded: true,
     doc: 'Addresses in one filter.',
   },
   logsTopics: {
@@ -206,6 +189,7 @@ export const OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 100_000 }),
     default: '1000',
+    isReloaded: true,
     doc: 'Alternatives at one topic position of a filter.',
   },
   logsTimeLimitMs: {
@@ -214,6 +198,7 @@ export const OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '10000',
+    isReloaded: true,
     doc: 'Time of one log query.',
   },
   callGasCap: {
@@ -222,6 +207,7 @@ export const OPTIONS = {
     value: 'GAS',
     parse: count({ min: 21_000, max: 1_000_000_000_000 }),
     default: '50000000',
+    isReloaded: true,
     doc: 'Gas of one call. More is clamped to it.',
   },
   callTimeLimitMs: {
@@ -230,6 +216,7 @@ export const OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '5000',
+    isReloaded: true,
     doc: 'Time of one call.',
   },
   callInlineSteps: {

@@ -20,12 +20,20 @@ const PRECONFIRMED = [
 export function measureExecutor(
   registry: Registry,
   executor: Pick<NativeExecutor, 'sizes' | 'preconfirmedSizes'>,
+  poolThreads: number,
 ): void {
   const measure = (name: string, help: string, read: () => number): void => {
     const collect = (): void => gauge.set(read());
     const gauge: Gauge = new Gauge({ name, help, registers: [registry], collect });
   };
   for (const [name, help, size] of HOT) measure(name, help, () => executor.sizes()[size]);
+  const pooled = (): number => executor.sizes().pooledCalls;
+  measure('chain_query_pool_running_calls', 'Long calls that run in the pool.', () =>
+    Math.min(pooled(), poolThreads),
+  );
+  measure('chain_query_pool_waiting_calls', 'Long calls that wait for a thread of the pool.', () =>
+    Math.max(0, pooled() - poolThreads),
+  );
   for (const [name, help, size] of PRECONFIRMED) {
     measure(name, help, () => executor.preconfirmedSizes()[size]);
   }

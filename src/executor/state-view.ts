@@ -174,7 +174,7 @@ export class NativeStateView implements HeldStateView {
   ): Awaitable<CallResult> {
     const { from, to, gas, data, options } = textsOf(request);
     const inline = (view: NativeView): string =>
-      inlineShare.run(this.#options.callInlineSteps, (steps) =>
+      inlineShare.run(this.#options.callInlineSteps, context?.client, (steps) =>
         view.call(from, to, gas, data, options, steps, asked),
       );
     this.#assertHeld();
@@ -195,7 +195,7 @@ export class NativeStateView implements HeldStateView {
     // What is pre-confirmed has no trie.
     const hasTrie = this.#reopen === undefined ? false : this.#tries.ready(this.ref);
     if (hasTrie !== undefined && text.length <= MAX_INLINE_TEXT) {
-      const answer = inlineShare.run(this.#options.callInlineSteps, (steps) =>
+      const answer = inlineShare.run(this.#options.callInlineSteps, context?.client, (steps) =>
         this.#view.simulate(text, steps, hasTrie),
       );
       if (answer !== BUDGET && answer !== 'T' && isFinal(answer)) return simulationResult(answer);

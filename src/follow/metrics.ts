@@ -1,9 +1,33 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import { timestampOf } from '../chain/header-time.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
 import type { Observe } from '../source/pool/events.ts';
+import type { Store } from '../store/interface.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { countersIn } from '../telemetry/metrics.ts';
+import { countersIn, gaugesIn } from '../telemetry/metrics.ts';
+import { RefusedBlockError } from './blocks/refused-block.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Confirmation } from './health/confirmation.ts';
+
+/** Parts of a block, or of its state, that an upstream can lie about. */
+const PARTS = [
+  ...['header', 'transactions', 'withdrawals', 'receipts', 'bloom', 'gas', 'proof', 'code', 'order', 'other'],
+];
+/** What of a block can be otherwise than its header says, in the words of the native core. */
+const REASONS = [
+  ...[
+    'state root',
+    'receipts',
+    'bloom',
+    'gas',
+    'requests',
+    'withdrawals',
+    'transaction',
+    'ommers',
+    'follow',
+    'other',
+  ],
+];
 
 /** What following tells whoever runs the node: metrics, log lines, and when an upstream last answered. */
 export class FollowTelemetry {
@@ -69,9 +93,15 @@ export class FollowTelemetry {
       labelNames: ['upstream'],
       registers: [registry],
     });
+    const met = new Set<string>();
     return (event) => {
       switch (event.kind) {
         case 'exchange':
+          if (!met.has(event.upstream)) {
+            met.add(event.upstream);
+            // From the start: an increase needs a zero to begin with.
+            for (const part of PARTS) lies.inc({ upstream: event.upstream, part }, 0);
+          }
           requests.inc({ upstream: event.upstream, outcome: event.outcome });
           calls.inc({ upstream: event.upstream }, event.calls);
           if (event.outcome === 'ok') this.#answered();
@@ -85,7 +115,7 @@ export class FollowTelemetry {
           this.#failure = event.message;
           return logger.debug(event, 'an upstream failed a question');
         case 'banned':
-          lies.inc({ upstream: event.upstream, part: partOf(event.what) });
+          lies.inc({ upstream: event.upstream, part: wordIn(event.what, PARTS) });
           return logger.error(event, 'an upstream lied and is banned for a while');
         case 'chain':
           otherChain.set({ upstream: event.upstream }, event.isRight ? 0 : 1);
@@ -121,9 +151,25 @@ export function measurePins(registry: Registry, waiting: () => number): void {
   });
 }
 
+/** Measures how old the head is by its own timestamp. */
+export function measureTip(registry: Registry, store: Pick<Store, 'marks' | 'header'>): void {
+  gaugesIn(registry)('tip_age_seconds', 'Time since the timestamp of the head block.', [], async (gauge) => {
+    const marks = await store.marks();
+    const header = marks && (await store.header(marks.head));
+    if (header === undefined) gauge.remove();
+    else gauge.set(Date.now() / 1_000 - timestampOf(header));
+  });
+}
+
 function followingObserver(registry: Registry, logger: Logger): ObserveFollowing {
   const counter = countersIn(registry);
   const blocks = counter('executed_blocks_total', 'Blocks executed and verified.', []);
+  const refused = counter(
+    'blocks_refused_total',
+    'Times that a block did not verify, by what of it was found to be otherwise.',
+    ['reason'],
+  );
+  for (const reason of REASONS) refused.inc({ reason }, 0);
   const gas = counter('executed_gas_total', 'Gas of the blocks executed.', []);
   const transactions = counter('executed_transactions_total', 'Transactions executed.', []);
   const taken = counter(
@@ -188,13 +234,16 @@ function followingObserver(registry: Registry, logger: Logger): ObserveFollowing
         return logger.debug(event, 'old history is being deleted');
       case 'trouble':
         troubles.inc();
+        if (event.error instanceof InvalidBlockError || event.error instanceof RefusedBlockError) {
+          refused.inc({ reason: wordIn(event.error.message, REASONS) });
+        }
         return logger.warn({ err: event.error, retryMs: event.retryMs }, 'the head cannot be reached now');
     }
   };
 }
 
-/** A label of few values: the first part of a block, or of its state, that the text names. */
-function partOf(what: string): string {
-  const part = /header|transactions|withdrawals|receipts|bloom|gas|proof|code|order/.exec(what);
-  return part?.[0] ?? 'other';
+/** The first of these words that a text has: labels have few values. */
+function wordIn(text: string, words: readonly string[]): string {
+  const found = words.map((word) => ({ word, at: text.indexOf(word) })).filter(({ at }) => at !== -1);
+  return found.toSorted((a, b) => a.at - b.at)[0]?.word ?? 'other';
 }

@@ -16,7 +16,7 @@ import type { ChainCopy, CopyModules } from './chain-copy.ts';
 import type { ObserveFollowing } from './events.ts';
 import { readinessOf } from './health/readiness.ts';
 import { FollowLoop } from './loop.ts';
-import { FollowTelemetry, measurePins } from './metrics.ts';
+import { FollowTelemetry, measurePins, measureTip } from './metrics.ts';
 import { ChainMover } from './mover.ts';
 import { openPassing, sourceOptions } from './passing/open-passing.ts';
 import { untilReachable } from './retry.ts';
@@ -83,6 +83,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       },
     );
     measurePins(modules.registry, () => state.waiting);
+    measureTip(modules.registry, store);
     const load: StateLoader = (keys, number, of, request) => state.load(keys, number, of, request);
     const text = await withAdopted(store, rules.text);
     const executor = NativeExecutor.create(text, servingOptions(options), { load });

@@ -94,6 +94,8 @@ export interface MethodContext {
   readonly isOver: boolean;
   /** Who asks, for what is shared out among clients: a remote address, or one WebSocket connection. */
   readonly client: string;
+  /** Takes more of what its client may use, in units: for what was found to cost more than it seemed to. */
+  charge(units: number): void;
   /** What the request may still have loaded; all entries of a batch share it. */
   readonly budget: LoadBudget;
   /**

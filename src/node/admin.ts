@@ -7,6 +7,7 @@ import type { ServingWorker } from '../serving/handle.ts';
 import { cannotListen } from '../serving/listeners.ts';
 import { metricsOf } from '../serving/metrics.ts';
 import type { Pulse } from '../telemetry/heartbeat.ts';
+import { measureReadiness, measureSilence } from './metrics.ts';
 
 export interface AdminSubject {
   readonly copy: ChainCopy;
@@ -39,6 +40,8 @@ export async function startAdmin(
       ...(warnings.length > 0 && { warnings }),
     };
   };
+  measureReadiness(node.registry, readiness);
+  measureSilence(node.registry, node.pulse);
   const metrics = metricsOf(node.registry, node.threads);
   const { allowedHosts = [] } = options;
   try {

@@ -16,17 +16,11 @@ import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
 import { newRateMemory } from '../rpc/limits/rate-table.ts';
 import { FILTER_THREAD, FilterRouter, newFilterMemory } from '../serving/filter-router.ts';
 import { ServingWorker } from '../serving/handle.ts';
-import {
-  connectionLimit,
-  type Endpoints,
-  expectFree,
-  formatEndpoint,
-  wantedEndpoints,
-} from '../serving/listeners.ts';
-import { LISTENERS, type Listener, type WorkerData } from '../serving/messages.ts';
+import { connectionLimit, expectFree, formatEndpoint, wantedEndpoints } from '../serving/listeners.ts';
+import type { Endpoints, WorkerData } from '../serving/messages.ts';
 import { measureStateReads } from '../serving/metrics.ts';
-import type { Store } from '../store/interface.ts';
 import { openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
+import { measureStore } from '../store/lmdb/metrics.ts';
 import { holdWriterLock } from '../store/lmdb/write/writer-lock.ts';
 import { newHeartbeats, Pulse } from '../telemetry/heartbeat.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -35,16 +29,19 @@ import { createMetricsRegistry } from '../telemetry/metrics.ts';
 import { type AdminSubject, startAdmin } from './admin.ts';
 import { readCredentials, watchCredentials } from './credentials.ts';
 import { indexOlderTransactions } from './index-transactions.ts';
+import { reload } from './reload.ts';
 
 const COLLECT_CHECK_MS = 1_000;
 const TRIM_CHECK_MS = 5_000;
 
 /** A running node. */
 export interface Node {
-  /** Where it listens, as `host:port`; a listener that is off is absent. */
-  readonly addresses: Readonly<Partial<Record<Listener | 'admin', string>>>;
+  /** Where it listens, as `host:port`, by the names of profiles and `admin`; what is off is absent. */
+  readonly addresses: Readonly<Record<string, string>>;
   /** Aborted, with the reason, when it cannot go on: half a node that answers at random is worse than none. */
   readonly failed: AbortSignal;
+  /** Goes by other options, as far as they can change, and reads keys and certificates again. */
+  reload(options: CommandOptions<'serve'>): void;
   /** Lets requests under way finish, then stops. */
   close(): Promise<void>;
 }
@@ -55,9 +52,10 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 
 /** Starts serving a store, and keeps it at the head of its chain if there are upstreams: one shared hot state, several threads with their own servers on the same ports. */
 export async function startNode(
-  options: CommandOptions<'serve'>,
+  started: CommandOptions<'serve'>,
   { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<Node> {
+  let options = started;
   const follows = options.upstream !== undefined;
   if (!follows && options.flashblocks !== undefined) {
     throw new Error(
@@ -85,17 +83,18 @@ export async function startNode(
     const registry = createMetricsRegistry();
     const writing = new WritingHealth(registry, logger);
     // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
-    const store: Store = await (follows
+    const store = await (follows
       ? openWrittenStore(storeOptions, { onFailure, onTrouble: writing.hear })
       : openLmdbStore(storeOptions));
     cleanups.push(() => store.close());
+    measureStore(registry, store);
     let endpoints = wantedEndpoints(options);
     await expectFree(endpoints);
     let credentials = await readCredentials(options);
     measureMemory(registry, nativeMemory);
     const threads: ServingWorker[] = [];
     const shares = new Shares(options.stateReadsInFlight);
-    const onRefused = measureStateReads(registry, shares);
+    const counts = measureStateReads(registry, shares);
     const progress = newProgress(options.threads);
     const clientMemory = newClientMemoryShares(options.threads);
     const filterMemory = newFilterMemory();
@@ -113,7 +112,7 @@ export async function startNode(
     };
     const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
     cleanups.push(() => copy.close());
-    measureExecutor(registry, copy.executor);
+    measureExecutor(registry, copy.executor, options.callPoolThreads);
     lowerPoolPriority();
     const reclaimer = new HeapReclaimer({ held: () => 0 });
     const trimmer = new Trimmer();
@@ -148,7 +147,7 @@ export async function startNode(
         passOn: copy.passOn,
         shares,
         filters,
-        onRefused,
+        ...counts,
         onFailure,
       });
       threads.push(thread);
@@ -159,12 +158,22 @@ export async function startNode(
     await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
     const keys = watchCredentials(options, {
       logger,
-      onChange: (files) => {
-        credentials = files;
-        for (const thread of threads) thread.say({ kind: 'credentials', files });
+      onChange: (changed) => {
+        credentials = changed;
+        for (const thread of threads) thread.say({ kind: 'credentials', ...changed });
       },
     });
     cleanups.push(async () => keys[Symbol.dispose]());
+    const onReload = (wanted: CommandOptions<'serve'>): void => {
+      const { changed, needRestart, options: next } = reload(options, wanted);
+      options = next;
+      logger.level = next.logLevel;
+      for (const thread of threads) thread.say({ kind: 'options', options: next });
+      keys.look();
+      logger.info({ changed }, 'options were read again');
+      if (needRestart.length > 0)
+        logger.warn({ options: needRestart }, 'changed options that need a restart');
+    };
     const pulse = new Pulse(heartbeats);
     const watching = pulse.watch();
     cleanups.push(async () => watching[Symbol.dispose]());
@@ -181,7 +190,7 @@ export async function startNode(
     failure.signal.addEventListener('abort', () => {
       logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');
     });
-    return { addresses: addressesOf(endpoints, admin), failed: failure.signal, close };
+    return { addresses: addressesOf(endpoints, admin), failed: failure.signal, reload: onReload, close };
   } catch (error) {
     await close();
     throw error;
@@ -189,11 +198,9 @@ export async function startNode(
 }
 
 function addressesOf(endpoints: Endpoints, admin: AdminServer | undefined): Node['addresses'] {
-  const addresses: Partial<Record<Listener | 'admin', string>> = {};
-  for (const listener of LISTENERS) {
-    const endpoint = endpoints[listener];
-    if (endpoint !== undefined) addresses[listener] = formatEndpoint(endpoint);
-  }
-  if (admin !== undefined) addresses.admin = formatEndpoint(admin.endpoint);
+  const addresses: Record<string, string> = {};
+  for (const [listener, endpoint] of Object.entries(endpoints))
+    addresses[listener] = formatEndpoint(endpoint);
+  if (admin !== undefined) addresses['admin'] = formatEndpoint(admin.endpoint);
   return addresses;
 }

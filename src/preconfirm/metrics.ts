@@ -1,7 +1,7 @@
 import { type Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ObserveFlashblocks } from '../source/flashblocks/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { countersIn } from '../telemetry/metrics.ts';
+import { countersIn, gaugesIn } from '../telemetry/metrics.ts';
 import type { ObservePreconfirming } from './events.ts';
 
 /** Metrics and log lines of the streams. */
@@ -108,6 +108,16 @@ export function preconfirmingObserver(registry: Registry, logger: Logger): Obser
         return logger.info(event, 'pre-confirmed blocks are taken back');
     }
   };
+}
+
+/** Measures how old pre-confirmed state is; before there is any, since when there could be. */
+export function measureAge(registry: Registry, ageMs: () => number): void {
+  gaugesIn(registry)(
+    'preconfirmed_age_seconds',
+    'Time since the last flashblock was executed.',
+    [],
+    (gauge) => gauge.set(ageMs() / 1_000),
+  );
 }
 
 /** Blocks of which it is known who told of them; no more are ever pre-confirmed at once. */

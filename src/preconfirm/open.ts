@@ -4,7 +4,7 @@ import type { NativeExecutor } from '../executor/native-executor.ts';
 import { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from '../source/flashblocks/options.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { Accuracy, preconfirmingObserver, streamObserver } from './metrics.ts';
+import { Accuracy, measureAge, preconfirmingObserver, streamObserver } from './metrics.ts';
 import { Preconfirming, type PreconfirmingModules } from './preconfirming.ts';
 
 type ServeOptions = CommandOptions<'serve'>;
@@ -25,7 +25,11 @@ export function openPreconfirming(
     encode: (transactions) => modules.executor.transactionsFromJson(transactions),
   });
   const observe = preconfirmingObserver(registry, logger);
-  return new Preconfirming(options, { ...modules, source, observe, accuracy: new Accuracy(registry) });
+  const accuracy = new Accuracy(registry);
+  const preconfirming = new Preconfirming(options, { ...modules, source, observe, accuracy });
+  const began = performance.now();
+  measureAge(registry, () => preconfirming.ageMs ?? performance.now() - began);
+  return preconfirming;
 }
 
 function flashblockOptions(options: ServeOptions): FlashblockOptions {

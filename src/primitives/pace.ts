@@ -1,7 +1,7 @@
 /** How long work may go on within one turn of the event loop, as all others on the thread wait for it. */
-const MAX_TURN_MS = 8;
+const MAX_TURN_MS = 2;
 /** The same in units of work, for those that count it. */
-const MAX_TURN_WORK = 2_048;
+const MAX_TURN_WORK = 512;
 
 /** Those of this thread that rest. One goes on in each turn of the event loop: all at once would be as long as they are many. */
 const resting: (() => void)[] = [];

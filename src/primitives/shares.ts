@@ -11,18 +11,27 @@ export class Shares {
     this.#capacity = capacity;
   }
 
+  /** Shares of `places`, of which all together may be taken, and one client may have half. */
+  static ofPlaces(places: number): Shares {
+    // The one more is never taken: whoever takes a place leaves as many as it has.
+    return new Shares(places + 1);
+  }
+
   /** What all clients have taken. */
   get taken(): number {
     return this.#taken;
   }
 
+  /** Whether a client may have so much more now. */
+  hasRoom(client: string, count: number): boolean {
+    return (this.#byClient.get(client) ?? 0) + count <= this.#capacity - this.#taken - count;
+  }
+
   /** Takes a part for a client; false when that is more than it may have now. */
   take(client: string, count: number): boolean {
-    const own = (this.#byClient.get(client) ?? 0) + count;
-    const taken = this.#taken + count;
-    if (own > this.#capacity - taken) return false;
-    this.#byClient.set(client, own);
-    this.#taken = taken;
+    if (!this.hasRoom(client, count)) return false;
+    this.#byClient.set(client, (this.#byClient.get(client) ?? 0) + count);
+    this.#taken += count;
     return true;
   }
 

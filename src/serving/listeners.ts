@@ -1,21 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import type { Endpoint } from '../config/parsers.ts';
+import { type ProfileOptions, profilesOf } from '../config/profiles.ts';
 import type { CommandOptions } from '../config/table.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { connectionsWithin, openFilesLimit } from '../telemetry/open-files.ts';
-import { LISTENERS, type Listener } from './messages.ts';
-
-/** Where each listener is; one that is off is absent. */
-export type Endpoints = Readonly<Partial<Record<Listener, Endpoint>>>;
+import type { Endpoints } from './messages.ts';
 
 /** The listeners that were asked for. */
-export function wantedEndpoints(options: Pick<CommandOptions<'serve'>, Listener>): Endpoints {
-  const wanted: Partial<Record<Listener, Endpoint>> = {};
-  for (const listener of LISTENERS) {
-    const endpoint = options[listener];
-    if (endpoint !== 'off') wanted[listener] = endpoint;
-  }
+export function wantedEndpoints(options: ProfileOptions): Endpoints {
+  const wanted: Record<string, Endpoint> = {};
+  for (const { name, listen } of profilesOf(options)) if (listen !== 'off') wanted[name] = listen;
   return wanted;
 }
 
@@ -26,9 +21,8 @@ export function wantedEndpoints(options: Pick<CommandOptions<'serve'>, Listener>
 export async function expectFree(endpoints: Endpoints): Promise<void> {
   const held: Server[] = [];
   try {
-    for (const listener of LISTENERS) {
-      const endpoint = endpoints[listener];
-      if (endpoint === undefined || endpoint.port === 0) continue;
+    for (const [listener, endpoint] of Object.entries(endpoints)) {
+      if (endpoint.port === 0) continue;
       const server = createServer((socket) => socket.destroy()).listen({ ...endpoint, exclusive: true });
       held.push(server);
       await once(server, 'listening').catch((cause: unknown) => {

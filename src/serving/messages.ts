@@ -12,9 +12,23 @@ import type { RateMemory } from '../rpc/limits/rate-table.ts';
 import type { FilterVersionMemory } from '../subscriptions/filters/version.ts';
 import type { HeartbeatMemory } from '../telemetry/heartbeat.ts';
 
-/** The two kinds of endpoint (B9). */
-export const LISTENERS = ['public', 'dedicated'] as const;
-export type Listener = (typeof LISTENERS)[number];
+/** Where each listener is, by the name of its profile; one that is off is absent. */
+export type Endpoints = Readonly<Record<string, Endpoint>>;
+
+/** The texts of a certificate and its key. */
+export interface ListenerTls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Those of the listeners that speak TLS, by the names of their profiles. */
+export type TlsFiles = Readonly<Record<string, ListenerTls>>;
+
+/** The texts of all files that say who may ask, and who we are. */
+export interface Credentials {
+  readonly files: CredentialFiles;
+  readonly tls: TlsFiles;
+}
 
 /** What a serving thread is started with. */
 export interface WorkerData {
@@ -26,9 +40,8 @@ export interface WorkerData {
   readonly chainConfig: string;
   /** The native chain of the process. */
   readonly executorId: number;
-  readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>>;
-  /** Who may use the dedicated listener. */
-  readonly credentials: CredentialFiles;
+  readonly endpoints: Endpoints;
+  readonly credentials: Credentials;
   /** How far each thread is with the feed, and which of them this one is. */
   readonly progress: ProgressMemory;
   /** What each thread holds for its clients. */
@@ -48,8 +61,10 @@ export interface WorkerData {
 export type WorkerCommand =
   | { readonly kind: 'close' }
   | { readonly kind: 'metrics' }
-  /** From now on others may use the dedicated listener. */
-  | { readonly kind: 'credentials'; readonly files: CredentialFiles }
+  /** From now on others may use the listeners that ask for keys, and new connections get other certificates. */
+  | ({ readonly kind: 'credentials' } & Credentials)
+  /** Options that can change have changed. */
+  | { readonly kind: 'options'; readonly options: CommandOptions<'serve'> }
   /** The next item of the feed; they are numbered from 1. */
   | { readonly kind: 'feed'; readonly sequence: number; readonly item: FeedItem }
   /** The answer to `load`. */
@@ -68,7 +83,7 @@ export type WorkerCommand =
 
 /** What a serving thread says. */
 export type WorkerEvent =
-  | { readonly kind: 'listening'; readonly endpoints: Readonly<Partial<Record<Listener, Endpoint>>> }
+  | { readonly kind: 'listening'; readonly endpoints: Endpoints }
   | { readonly kind: 'metrics'; readonly metrics: unknown }
   /** State that the store does not know is asked for. */
   | ({ readonly kind: 'load'; readonly id: number } & StateQuestion)

@@ -6,16 +6,27 @@ import type { ServingWorker } from './handle.ts';
 /** How long metrics wait for a worker; those of the others are given without it. */
 const METRICS_WAIT_MS = 1_000;
 
-/** Measures what requests have read from upstreams; the result counts one that was refused. */
-export function measureStateReads(registry: Registry, shares: Shares): () => void {
-  const counter = countersIn(registry)('state_reads_refused_total', 'Reads of state refused at once.');
+/** What to call for each read of state that serving threads ask for. */
+export interface StateReadCounts {
+  readonly onAsked: () => void;
+  readonly onRefused: () => void;
+}
+
+/** Measures what requests have read from upstreams. */
+export function measureStateReads(registry: Registry, shares: Shares): StateReadCounts {
+  const counter = countersIn(registry);
+  const rounds = counter(
+    'request_rounds_total',
+    'Times that a request lacked state that neither memory nor the store had.',
+  );
+  const refused = counter('state_reads_refused_total', 'Reads of state refused at once.');
   const gauge: Gauge = new Gauge({
     name: 'chain_query_state_reads_in_flight',
     help: 'Values of state that requests wait for.',
     registers: [registry],
     collect: () => gauge.set(shares.taken),
   });
-  return () => counter.inc();
+  return { onAsked: () => rounds.inc(), onRefused: () => refused.inc() };
 }
 
 /** Measures how many wait for the receipt of what they sent. */

@@ -20,14 +20,16 @@ function question(
 function setup(load: StateLoader, capacity = 100) {
   const said: WorkerCommand[] = [];
   const shares = new Shares(capacity);
+  let asked = 0;
   let refused = 0;
   const questions = new StateQuestions({
     load,
     shares,
+    onAsked: () => asked++,
     onRefused: () => refused++,
     say: (order) => said.push(order),
   });
-  return { questions, shares, said, refused: () => refused };
+  return { questions, shares, said, asked: () => asked, refused: () => refused };
 }
 
 /** Waits until it is aborted. */
@@ -47,11 +49,11 @@ describe('what a serving thread asks for', () => {
   });
 
   it('is refused at once when its client has too much under way, and others are served', async () => {
-    const { questions, shares, said, refused } = setup(hanging);
+    const { questions, shares, said, asked, refused } = setup(hanging);
     void questions.ask(question(1, 'greedy', 50));
     await questions.ask(question(2, 'greedy', 1));
     expect(said).toEqual([{ kind: 'refused', id: 2 }]);
-    expect(refused()).toBe(1);
+    expect([asked(), refused()]).toEqual([2, 1]);
     const modest = questions.ask(question(3, 'modest', 10));
     await nextTurn();
     expect(shares.taken).toBe(60);

@@ -9,6 +9,7 @@ export interface QuestionModules {
   readonly load: StateLoader;
   /** What clients of all threads may have under way together, in keys. */
   readonly shares: Shares;
+  readonly onAsked: () => void;
   readonly onRefused: () => void;
   readonly say: (order: WorkerCommand) => void;
 }
@@ -23,7 +24,8 @@ export class StateQuestions {
   }
 
   async ask({ id, keys, count, number, of, client }: StateQuestion & { readonly id: number }): Promise<void> {
-    const { load, shares, onRefused, say } = this.#modules;
+    const { load, shares, onAsked, onRefused, say } = this.#modules;
+    onAsked();
     if (client !== undefined && !shares.take(client, count)) {
       onRefused();
       return say({ kind: 'refused', id });

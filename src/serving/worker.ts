@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Registry } from 'prom-client';
-import type { Endpoint } from '../config/parsers.ts';
+import type { Endpoint as Place } from '../config/parsers.ts';
+import { profilesOf } from '../config/profiles.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { ChainFacts } from '../executor/chain-facts.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
@@ -13,19 +14,17 @@ import { Head } from '../head/head.ts';
 import { ReceiptWaiters } from '../head/receipt-waiters.ts';
 import { filterMethods } from '../methods/filters/filter-methods.ts';
 import type { FilterAnswer } from '../methods/filters/host.ts';
-import type { MethodSettings, NodeServices } from '../methods/method.ts';
+import type { NodeServices } from '../methods/method.ts';
 import { createMethods } from '../methods/registry.ts';
 import { andThen } from '../primitives/awaitable.ts';
 import { Gate } from '../rpc/auth/gate.ts';
-import { Dispatcher } from '../rpc/dispatch/dispatcher.ts';
-import { createHttpServer, type HttpServer } from '../rpc/http/server.ts';
 import { ClientAddresses } from '../rpc/limits/client-address.ts';
 import { ClientMemory } from '../rpc/limits/client-memory.ts';
 import { measureClients } from '../rpc/limits/client-metrics.ts';
 import { ConnectionBudget } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
 import { RateTable } from '../rpc/limits/rate-table.ts';
-import { type RateOptions, Rates } from '../rpc/limits/rates.ts';
+import { ThreadLoad } from '../rpc/limits/thread-load.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
 import type { ChainConfig } from '../rules/row.ts';
 import { openLmdbStore } from '../store/lmdb/index.ts';
@@ -40,14 +39,12 @@ import { countLostLines } from '../telemetry/metrics.ts';
 import { logWarnings } from '../telemetry/process-log.ts';
 import { RefusalCounter } from '../telemetry/refusal-counter.ts';
 import { RequestCounter } from '../telemetry/request-counter.ts';
+import { RequestTimes } from '../telemetry/request-times.ts';
+import { SlowRequests } from '../telemetry/slow-requests.ts';
+import type { Tracing, TracingModules } from '../telemetry/tracing.ts';
+import { Endpoint } from './endpoint.ts';
 import { FILTER_THREAD } from './filter-router.ts';
-import {
-  LISTENERS,
-  type Listener,
-  type WorkerCommand,
-  type WorkerData,
-  type WorkerEvent,
-} from './messages.ts';
+import type { WorkerCommand, WorkerData, WorkerEvent } from './messages.ts';
 import { measureWaiters } from './metrics.ts';
 import { RemoteCalls } from './remote-calls.ts';
 import { RemoteFilters } from './remote-filters.ts';
@@ -56,12 +53,8 @@ import { RemoteState } from './remote-state.ts';
 
 /** How often clients are looked at that do not take what they are sent. */
 const CLIENT_CHECK_MS = 1_000;
-
-/** How the clients of a listener are limited. */
-function rateOptions(options: WorkerData['options'], listener: Listener): RateOptions {
-  const perSecond = listener === 'public' ? options.publicRate : options.dedicatedRate;
-  return { perSecond, burstSeconds: options.rateBurst, limitLoopback: options.limitLoopback };
-}
+/** Lines in the log for slow calls, of all threads together, a second. */
+const MAX_SLOW_LINES = 10;
 
 /** One thread with its own servers, on the process's shared hot state. */
 async function serve({
@@ -88,7 +81,11 @@ async function serve({
   const registry = new Registry();
   countLostLines(registry);
   const requests = new RequestCounter(registry);
+  const times = new RequestTimes(registry);
+  const maxLines = Math.max(1, Math.floor(MAX_SLOW_LINES / options.threads));
+  const slow = new SlowRequests({ ms: options.slowRequestMs, maxLines }, { registry, logger });
   const refusals = new RefusalCounter(registry);
+  const tracing = await openTracing(options, version, { registry, logger });
   const store = await openLmdbStore({
     path: options.data,
     mapSizeBytes: options.storeMapSize,
@@ -157,69 +154,59 @@ async function serve({
     streams.filters?.expire();
     reclaimer.look();
   }, CLIENT_CHECK_MS);
-  const gate = await Gate.open(credentials);
+  const gate = await Gate.open(credentials.files);
   const rateTable = new RateTable(rates);
   const addresses = new ClientAddresses(options.trustedProxies);
-  const servers: HttpServer[] = [];
-  const bound: Partial<Record<Listener, Endpoint>> = {};
-  const notPublic = new Set(
-    [...methods.values()].filter(({ dedicatedOnly }) => dedicatedOnly).map(({ name }) => name),
-  );
-  for (const listener of LISTENERS) {
-    const endpoint = endpoints[listener];
-    if (endpoint === undefined) continue;
-    const onRefused = refusals.of(listener);
-    const dispatcher = new Dispatcher(
+  const load = new ThreadLoad();
+  const watching = load.watch();
+  const open: Endpoint[] = [];
+  const bound: Record<string, Place> = {};
+  for (const profile of profilesOf(options)) {
+    const place = endpoints[profile.name];
+    if (place === undefined) continue;
+    const { name: listener } = profile;
+    const count = requests.of(listener);
+    const observe = times.of(listener);
+    const hear = slow.of(listener);
+    const trace = tracing?.of(listener, profile.auth === 'keys');
+    const endpoint = await Endpoint.open(
+      { profile, options, tls: credentials.tls[listener] },
       {
-        settings: methodSettings(options, listener, executor.chainId, version, services),
-        maxBatch: listener === 'public' ? options.publicBatchEntries : options.dedicatedBatchEntries,
-        maxElements: options.maxBodyElements,
-        maxResponseBytes: options.maxResponseBytes,
-        answerTimeoutMs: options.requestTimeoutMs,
-        atLeastWaitMs: options.atLeastWaitMs,
-        maxAtLeastWaiting: options.atLeastWaiting,
-        forbidden: listener === 'public' ? notPublic : new Set(),
-      },
-      {
-        head,
-        methods,
+        ...{ chainId: executor.chainId, version, services },
+        ...{ place, head, methods, memory, gate, addresses, rateTable, load },
         forward: options.nativeContracts === 'forward' ? calls.forward : undefined,
-        onFault: (method, error) => logger.error({ err: error, method, listener }, 'request failed'),
-        onServed: requests.of(listener),
-        onRefused,
-      },
-    );
-    const server = await createHttpServer(
-      {
-        ...endpoint,
-        front: options.httpFront,
-        reusePort: true,
-        maxBodyBytes: options.maxBodyBytes,
-        maxConnections: options.maxConnections,
-        maxInFlight: options.maxInFlight,
-        headersTimeoutMs: options.requestTimeoutMs,
-        requestTimeoutMs: options.requestTimeoutMs,
-        keepAliveTimeoutMs: options.requestTimeoutMs,
-        // The main thread keeps the time: past it the process ends, and says that requests were cut off.
-        drainTimeoutMs: 2 * options.shutdownTimeoutMs,
-        allowAnyOrigin: listener === 'public',
-        allowedHosts: options.allowedHosts ?? [],
-      },
-      {
-        dispatcher,
-        memory,
-        gate: listener === 'dedicated' ? gate : undefined,
-        addresses,
-        rates: new Rates(rateOptions(options, listener), rateTable),
-        onRefused,
+        onServed: (method, code, seconds, request) => {
+          count(method, code);
+          observe(method, code, seconds);
+          hear(method, code, seconds, request);
+        },
+        onAnswered:
+          trace &&
+          ((task, { status, snapshot }) => {
+            const { began, traceparent, errorCode } = task;
+            const names = (): readonly string[] => task.methods(methods);
+            trace({ began, traceparent, errorCode, status, head: snapshot?.head.number, methods: names });
+          }),
+        onRefused: refusals.of(listener),
         connections: new ConnectionBudget(connections.memory, connections.limit),
         websocket: { options: webSocketOptions(options), subscriber: streams, metrics: streamMetrics },
         onFault: (error) => logger.error({ err: error, listener }, 'listener failed'),
+        onCallFault: (method, error, { requestId }) =>
+          logger.error({ err: error, method, listener, requestId }, 'request failed'),
       },
     );
-    servers.push(server);
-    bound[listener] = { host: endpoint.host, port: server.address.port };
+    open.push(endpoint);
+    bound[listener] = { host: place.host, port: endpoint.server.address.port };
   }
+  const change = (changed: WorkerData['options']): void => {
+    logger.level = changed.logLevel;
+    addresses.trust(changed.trustedProxies);
+    const profiles = profilesOf(changed);
+    for (const endpoint of open) {
+      const profile = profiles.find(({ name }) => name === endpoint.name);
+      if (profile !== undefined) endpoint.change(profile, changed);
+    }
+  };
   const feed = new FeedFollower(new Progress(progress, workerIndex), {
     apply: (event) => head.apply(event),
     publish: (event) => {
@@ -233,9 +220,10 @@ async function serve({
       }),
   });
   const close = async (): Promise<void> => {
-    await Promise.all([feed.stop(), ...servers.map((server) => server.close())]);
+    await Promise.all([feed.stop(), ...open.map(({ server }) => server.close())]);
     clearInterval(checking);
-    await store.close();
+    watching[Symbol.dispose]();
+    await Promise.all([tracing?.close(), store.close()]);
     port.close();
   };
   const answerFilter = async ({
@@ -255,9 +243,12 @@ async function serve({
       case 'metrics':
         return void registry.getMetricsAsJSON().then((metrics) => say({ kind: 'metrics', metrics }));
       case 'credentials':
+        for (const { name, server } of open) server.renew(order.tls[name]);
         return void gate.change(order.files).then(() => {
-          for (const server of servers) server.recheck();
+          for (const { server } of open) server.recheck();
         });
+      case 'options':
+        return change(order.options);
       case 'feed':
         return feed.take(order.sequence, order.item);
       case 'loaded':
@@ -277,6 +268,17 @@ async function serve({
   say({ kind: 'listening', endpoints: bound });
 }
 
+/** Loads what traces requests, where that is asked for. */
+async function openTracing(
+  { otlp, traceRatio }: CommandOptions<'serve'>,
+  version: string,
+  modules: TracingModules,
+): Promise<Tracing | undefined> {
+  if (otlp === undefined) return undefined;
+  const { Tracing: Loaded } = await import('../telemetry/tracing.ts');
+  return new Loaded({ url: otlp, ratio: traceRatio, version }, modules);
+}
+
 function filterModules(
   options: CommandOptions<'serve'>,
   registry: Registry,
@@ -291,47 +293,6 @@ function filterModules(
     },
     metrics: createFilterMetrics(registry),
     version,
-  };
-}
-
-function methodSettings(
-  options: CommandOptions<'serve'>,
-  listener: Listener,
-  chainId: bigint,
-  version: string,
-  services: NodeServices,
-): MethodSettings {
-  const isPublic = listener === 'public';
-  return {
-    chainId,
-    clientVersion: `chain-query/v${version}/${process.platform}-${process.arch}/node${process.versions.node}`,
-    compat: options.compat === 'execution-apis',
-    gasCap: BigInt(options.callGasCap),
-    callTimeLimitMs: options.callTimeLimitMs,
-    maxFeeHistoryBlocks: options.feeHistoryBlocks,
-    sync: { timeoutMs: options.syncTimeoutMs, maxTimeoutMs: options.syncTimeoutMaxMs },
-    poolNonce: options.poolNonce,
-    keptBlocks: options.history?.ms === 0 ? options.history.blocks : undefined,
-    services,
-    loads: {
-      values: isPublic ? options.publicStateReads : options.dedicatedStateReads,
-      bytes: options.requestStateBytes,
-    },
-    simulation: {
-      maxBlocks: options.simulateBlocks,
-      maxCalls: options.simulateCalls,
-      gas: options.simulateGas,
-      maxResponseBytes: options.maxResponseBytes,
-      timeLimitMs: options.simulateTimeLimitMs,
-    },
-    logs: {
-      maxBlockRange: isPublic ? options.publicLogsRange : options.dedicatedLogsRange,
-      maxResults: isPublic ? options.publicLogsResults : options.dedicatedLogsResults,
-      maxAddresses: options.logsAddresses,
-      maxTopics: options.logsTopics,
-      maxResponseBytes: options.maxResponseBytes,
-      timeLimitMs: options.logsTimeLimitMs,
-    },
   };
 }
 

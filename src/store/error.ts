@@ -14,6 +14,8 @@ export type StoreErrorCode =
   | 'inUse'
   /** The disk refuses: it is full, read-only or broken. May work again later. */
   | 'unwritable'
+  /** The servers behind the store do not answer, or not enough of them. May work again later. */
+  | 'unavailable'
   /** Written by another version of this program, in another form. */
   | 'schema'
   /** Stored rows contradict each other. */
@@ -31,5 +33,10 @@ export class StoreError extends Error {
 
 /** Whether a change failed for want of room or of a disk that can be written, and may succeed later. */
 export function isUnwritable(error: unknown): boolean {
-  return error instanceof StoreError && (error.code === 'full' || error.code === 'unwritable');
+  return error instanceof StoreError && ['full', 'unwritable', 'unavailable'].includes(error.code);
+}
+
+/** Whether the servers behind a store did not answer, who may do so again. */
+export function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.code === 'unavailable';
 }

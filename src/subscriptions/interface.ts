@@ -6,6 +6,8 @@ import type { AccountInfo } from './streams/state-change.ts';
 
 /** One connection, as subscriptions see it. */
 export interface Sink {
+  /** The address of its client, whose subscriptions are counted together. */
+  readonly client: string;
   /** Sends a message; to a client that is too slow, closes the connection instead. Nothing once it is closing. */
   send(message: Buffer): void;
   /** As much is waiting as whoever can wait should let wait. */

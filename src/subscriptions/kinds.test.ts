@@ -38,6 +38,7 @@ const sealed = (block: MadeBlock, diff?: StateDiff): FeedEvent => ({
 });
 
 class Results implements Sink {
+  readonly client = '192.0.2.1';
   results: unknown[] = [];
   /** What came beside them. */
   readonly places: unknown[] = [];
@@ -202,6 +203,7 @@ it('says up to where the chain can be read with each log, to who asks for it (B1
   const { streams } = start();
   const points: unknown[] = [];
   const sink: Sink = {
+    client: '192.0.2.1',
     isFull: false,
     send: (message) =>
       points.push((JSON.parse(message.toString()) as { params: { point: unknown } }).params.point),

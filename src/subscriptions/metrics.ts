@@ -2,12 +2,19 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { CloseReason } from './interface.ts';
 import { SUBSCRIPTION_KINDS, type SubscriptionKind } from './request.ts';
 
+/** Has connections. */
+interface QueueingServer {
+  /** What each client has yet to take. */
+  queuedBytes(): readonly number[];
+}
+
 /** What one thread's connections and subscriptions are measured by. */
 export class StreamMetrics {
   /** Open now. Plain numbers: a message costs an addition. */
   connections = 0;
   /** Notifications sent and not counted yet. */
   sent = 0;
+  readonly #servers: QueueingServer[] = [];
   readonly #open = new Map<SubscriptionKind, number>(SUBSCRIPTION_KINDS.map((kind) => [kind, 0]));
   readonly #closed: Counter<'reason'>;
 
@@ -17,10 +24,11 @@ export class StreamMetrics {
       help: string,
       labelNames: string[],
       collect: (gauge: Gauge) => void,
+      aggregator: 'sum' | 'max' = 'sum',
     ): void => {
       registry.registerMetric(
         new Gauge({
-          ...{ name, help, labelNames },
+          ...{ name, help, labelNames, aggregator },
           registers: [],
           collect() {
             collect(this);
@@ -34,6 +42,19 @@ export class StreamMetrics {
     gauge('chain_query_subscriptions', 'Open subscriptions by kind.', ['kind'], (metric) => {
       for (const [kind, count] of this.#open) metric.set({ kind }, count);
     });
+    gauge(
+      'chain_query_websocket_queued_bytes',
+      'Bytes that WebSocket clients have yet to take.',
+      [],
+      (metric) => metric.set(this.#queued().reduce((sum, bytes) => sum + bytes, 0)),
+    );
+    gauge(
+      'chain_query_websocket_largest_queue_bytes',
+      'The most bytes that one WebSocket client has yet to take.',
+      [],
+      (metric) => metric.set(this.#queued().reduce((most, bytes) => Math.max(most, bytes), 0)),
+      'max',
+    );
     const takeSent = (): number => {
       const { sent } = this;
       this.sent = 0;
@@ -56,6 +77,15 @@ export class StreamMetrics {
       registers: [],
     });
     registry.registerMetric(this.#closed);
+  }
+
+  /** Has what the clients of a server have yet to take measured. */
+  measure(server: QueueingServer): void {
+    this.#servers.push(server);
+  }
+
+  #queued(): readonly number[] {
+    return this.#servers.flatMap((server) => server.queuedBytes());
   }
 
   subscribed(kind: SubscriptionKind, change: 1 | -1): void {

@@ -9,10 +9,10 @@ export interface Subscriber {
   /** Highest block that subscribers have been told of. */
   readonly newest: number;
   readonly maxPerConnection: number;
-  /** Takes a place among the subscriptions of all connections; false when there is none left. */
-  takePlace(): boolean;
+  /** Takes a place among the subscriptions of all connections; false when there is none left for this client. */
+  takePlace(client: string): boolean;
   /** Gives back a place that no subscription was opened on. */
-  givePlaceBack(): void;
+  givePlaceBack(client: string): void;
   idOf(place: number): Hex;
   /** Begins a subscription on a place that was taken; what it gives back ends it, and gives the place back. */
   open(request: SubscriptionRequest, id: Hex, sink: Sink): () => void;
@@ -54,7 +54,8 @@ export class Session {
     if (this.#open.size + this.#reserved - closing >= maxPerConnection) {
       throw refusal(`too many subscriptions, at most ${maxPerConnection} a connection`);
     }
-    if (this.#hasEnded || !this.subscriber.takePlace()) throw new MethodError({ code: 'OVERLOADED' });
+    if (this.#hasEnded || !this.subscriber.takePlace(this.#sink.client))
+      throw new MethodError({ code: 'OVERLOADED' });
     this.#reserved++;
   }
 
@@ -62,7 +63,7 @@ export class Session {
   release(places: number): void {
     if (this.#hasEnded) return;
     this.#reserved -= places;
-    for (let place = 0; place < places; place++) this.subscriber.givePlaceBack();
+    for (let place = 0; place < places; place++) this.subscriber.givePlaceBack(this.#sink.client);
   }
 
   /** Opens a subscription on a place that was reserved. */

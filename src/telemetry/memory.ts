@@ -1,6 +1,8 @@
+import { totalmem } from 'node:os';
 import { getHeapStatistics, type HeapInfo } from 'node:v8';
 import type { Worker } from 'node:worker_threads';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { gaugesIn } from './metrics.ts';
 import { residentBytes } from './resident.ts';
 
 /** Native memory of the process, as whoever calls the addon knows it. */
@@ -23,15 +25,7 @@ process.on('worker', (worker) => {
  * they are what is resident and anonymous, but for code, stacks and a few tables.
  */
 export function measureMemory(registry: Registry, native: () => NativeBytes): void {
-  const gauge = (name: string, help: string, labelNames: readonly string[], collect: Collect): void => {
-    const own: Gauge = new Gauge({
-      name: `chain_query_${name}`,
-      help,
-      labelNames,
-      registers: [registry],
-      collect: () => collect(own),
-    });
-  };
+  const gauge = gaugesIn(registry);
   gauge(
     'isolate_memory_bytes',
     'JavaScript heaps, by thread: used, committed, resident, and what objects keep outside of the heap.',
@@ -68,9 +62,20 @@ export function measureMemory(registry: Registry, native: () => NativeBytes): vo
       for (const [kind, bytes] of Object.entries(residentBytes() ?? {})) own.set({ kind }, bytes);
     },
   );
+  gauge(
+    'memory_limit_bytes',
+    'Memory that the process may use: of its control group, or of the machine.',
+    [],
+    (own) => own.set(memoryLimit()),
+  );
 }
 
-type Collect = (gauge: Gauge) => void | Promise<void>;
+function memoryLimit(): number {
+  const machine = totalmem();
+  // Without a limit it is 0, or more than any machine has.
+  const group = process.constrainedMemory();
+  return group > 0 ? Math.min(group, machine) : machine;
+}
 
 async function heaps(): Promise<readonly (readonly [isolate: string, heap: HeapInfo])[]> {
   const others = [...workers].map(async (worker) => {

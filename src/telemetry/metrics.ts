@@ -1,4 +1,4 @@
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { stderrLog } from './log-destination.ts';
 
 /** Makes a registry of its own, so that two nodes in one process never share or collide on metrics. */
@@ -13,6 +13,24 @@ export function createMetricsRegistry(): Registry {
 export function countersIn(registry: Registry) {
   return (name: string, help: string, labelNames: readonly string[] = []): Counter =>
     new Counter({ name: `chain_query_${name}`, help, labelNames, registers: [registry] });
+}
+
+/** Makes gauges under this program's prefix, whose values are read when the metrics are asked for. */
+export function gaugesIn(registry: Registry) {
+  return (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    collect: (gauge: Gauge) => void | Promise<void>,
+  ): void => {
+    const gauge: Gauge = new Gauge({
+      name: `chain_query_${name}`,
+      help,
+      labelNames,
+      registers: [registry],
+      collect: () => collect(gauge),
+    });
+  };
 }
 
 /** Counts the log lines of this thread that could not be written; all threads are added up. */

@@ -12,7 +12,9 @@ export const REFUSALS = [
   'method',
   'type',
   'body',
-  /** More requests under way than `--max-in-flight`. */
+  /** More connections than one client may have. */
+  'client_connections',
+  /** More requests under way than `--max-in-flight`, or than one client may have of it. */
   'in_flight',
   /** More requests waiting for a block than `--at-least-waiting`; the block did not come in time. */
   'waiting',
@@ -21,6 +23,8 @@ export const REFUSALS = [
   'not_public',
   /** No key or token, or a wrong one; a method that a key is not for. */
   'unauthorized',
+  /** Costs more than the thread can do now: what costs most is refused first. */
+  'shed',
   /** More than a client may use a second. */
   'rate',
   'not_granted',

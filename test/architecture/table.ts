@@ -13,11 +13,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   primitives: { holds: 'hex, quantities, block selectors, budgets, errors', imports: [] },
   chain: { holds: 'logs, receipts, diffs, outcomes and their codecs', imports: ['primitives'] },
   telemetry: { holds: 'logger, metrics registry, heartbeats, redaction', imports: [] },
-  config: { holds: 'the one table of options; loading, help and docs from it', imports: ['primitives'] },
   rules: {
     holds:
       'the table of chains: forks, block times, pre-confirmations, sources; the rules that upstreams tell',
     imports: [],
+  },
+  config: {
+    holds: 'the one table of options; loading, help and docs from it',
+    imports: ['primitives', 'rules'],
   },
   source: {
     holds: 'what upstreams can be asked: interface, errors, clock',
@@ -57,9 +60,22 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     holds: 'the embedded store: reader, writer, log index',
     imports: ['chain', 'primitives', 'store', 'telemetry'],
   },
+  'store/cql': {
+    holds:
+      'the store of a fleet: rows in CQL, the root row that shows them, the tail in memory, the index behind',
+    imports: ['chain', 'primitives', 'store'],
+  },
   feed: {
     holds: 'what the one writer tells the workers, in order; workers that wait for each other',
     imports: ['chain', 'primitives'],
+  },
+  'feed/wire': {
+    holds: 'the feed as bytes: items, messages in parts, what is missing between them',
+    imports: ['chain', 'feed', 'primitives'],
+  },
+  'feed/nats': {
+    holds: 'the feed over NATS: publisher, subscriber, the connection and the stream of a chain',
+    imports: ['feed', 'feed/wire', 'primitives'],
   },
   dev: {
     holds: 'the chain of `dev`: a client as a child process, its sequencer, its flashblocks',
@@ -202,8 +218,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['config', 'primitives'],
   },
   'rpc/limits': {
-    holds: 'what clients may hold and use, and from where; heaps given back',
-    imports: ['rpc/auth', 'telemetry'],
+    holds: 'what clients may hold and use, and from where; how hard a thread is pressed; heaps given back',
+    imports: ['primitives', 'rpc/auth', 'telemetry'],
   },
   'rpc/dispatch': {
     holds: 'requests and batches: framing, calls, the one mapping from errors to codes',
@@ -311,6 +327,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   differential: [],
   e2e: [],
   edge: [],
+  fleet: [],
   following: [],
   front: [],
   fuzz: [],

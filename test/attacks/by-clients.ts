@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { say } from '../support/checks.ts';
-import { runToEnd, start, until } from '../support/servers/process.ts';
+import { runToEnd } from '../support/servers/process.ts';
 import type { Attack, AttackReport } from './attacker.ts';
 import { CLIENT_ATTACKS, type ClientAttack } from './clients/catalogue.ts';
 import {
@@ -16,6 +16,7 @@ import {
 } from './measure.ts';
 import { AttackRig } from './rig.ts';
 import type { Scene } from './scene.ts';
+import { startSink } from './sink-process.ts';
 
 const FOR_MS = 3_000;
 /** Honest light requests, in milliseconds; or three times those of the control run, if that is more. */
@@ -125,12 +126,7 @@ async function measureControl(
   options: Attack,
   { sentBytes }: AttackReport,
 ): Promise<Measured<AttackReport>> {
-  const file = fileURLToPath(new URL('sink.ts', import.meta.url));
-  await using sink = start(process.execPath, [file]);
-  const port = await until('the sink to listen', () => {
-    const found = /port (\d+)/.exec(sink.output())?.[1];
-    return found === undefined ? undefined : Number(found);
-  });
+  await using sink = await startSink();
   const bytesPerSecond = Math.max(1, (sentBytes / options.forMs) * 1_000);
-  return await measure(rig, () => attack({ ...options, port, bytesPerSecond }));
+  return await measure(rig, () => attack({ ...options, port: sink.port, bytesPerSecond }));
 }

@@ -32,9 +32,13 @@ export interface Measured<T> {
 export type Watched = Pick<AttackRig, 'node' | 'sealedAt'>;
 
 /** Does something while honest clients ask and blocks are made. */
-export async function measure<T>(rig: Watched, run: () => Promise<T>): Promise<Measured<T>> {
+export async function measure<T>(
+  rig: Watched,
+  run: () => Promise<T>,
+  watch: () => () => Promise<HonestReport> = () => watchHonest(rig.node.port),
+): Promise<Measured<T>> {
   const started = Date.now();
-  const endHonest = watchHonest(rig.node.port);
+  const endHonest = watch();
   await pause(SETTLE_MS);
   let result: T;
   let ended: number;
@@ -85,8 +89,8 @@ function stolenMs(): number {
 }
 
 /** Has honest clients use the node for a while; the memory it has then. */
-export async function warmUp(rig: AttackRig): Promise<number> {
-  await measure(rig, () => pause(WARM_UP_MS));
+export async function warmUp(rig: AttackRig, watch?: () => () => Promise<HonestReport>): Promise<number> {
+  await measure(rig, () => pause(WARM_UP_MS), watch);
   const bytes = residentBytes(rig.node.pid) ?? 0;
   say(`after warm-up ${mib(bytes)} MiB`);
   rig.node.takePeak();

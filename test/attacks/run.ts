@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { Checks, seconds } from '../support/checks.ts';
 import { attackByClients } from './by-clients.ts';
 import { heldAttacks } from './held.ts';
+import { mixedLoad } from './mixed/mixed.ts';
 import type { Scene } from './scene.ts';
 import { attackByStreams, attackByUpstreams } from './upstreams/by-upstreams.ts';
 
@@ -11,6 +12,7 @@ const groups: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   upstreams: attackByUpstreams,
   streams: attackByStreams,
   held: heldAttacks,
+  mixed: mixedLoad,
 };
 
 const { values } = parseArgs({
@@ -37,7 +39,7 @@ for (const name of values.group?.split(',') ?? Object.keys(groups)) {
   console.log(`${name}:`);
   const started = performance.now();
   try {
-    await group({ checks, seed, chooses });
+    await group({ checks, seed, chooses, isWhole: part === 1 });
   } catch (error) {
     const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
     checks.check(`${name} runs to its end`, false, detail);

@@ -19,6 +19,18 @@ export interface Aim {
   readonly seed: number;
   /** For the control run: no more bytes a second than the attack itself sent. */
   readonly bytesPerSecond?: number;
+  /** Where it comes from, where that is not what all attackers share. */
+  readonly from?: string;
+}
+
+/** How something is asked, where that is not the usual. */
+interface Asking {
+  readonly when?: string;
+  readonly from?: string;
+  readonly port?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Whether the connection serves for the next request, too. */
+  readonly keepsAlive?: boolean;
 }
 
 /** Once it happens, or the connection fails: attackers are cut off all the time. */
@@ -57,7 +69,8 @@ export class Target {
   }
 
   async connect(): Promise<Socket> {
-    const socket = connect({ port: this.#aim.port, host: '127.0.0.1', localAddress: ATTACKER_ADDRESS });
+    const { port, from = ATTACKER_ADDRESS } = this.#aim;
+    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
     this.#sockets.add(socket);
     socket.on('error', () => undefined);
     socket.on('close', () => this.#sockets.delete(socket));
@@ -72,8 +85,9 @@ export class Target {
     return socket;
   }
 
-  async webSocket(): Promise<Socket> {
+  async webSocket(onAnswer?: (answer: string) => void): Promise<Socket> {
     const socket = await this.connect();
+    if (onAnswer !== undefined) socket.once('data', (data: Buffer) => onAnswer(data.toString('latin1')));
     const key = randomBytes(16).toString('base64');
     await this.write(
       socket,
@@ -127,12 +141,13 @@ export class Target {
   async postAfterwards(body: string): Promise<void> {
     const started = performance.now();
     await this.post(body, { when: 'afterwards ', from: SOMEBODY_ADDRESS });
-    if (performance.now() - started > AFTERWARDS_MS) this.#note('afterwards late');
+    if (performance.now() - started > AFTERWARDS_MS) this.note('afterwards late');
   }
 
   /** Asks, notes how it was answered, and gives the beginning of that. */
-  async post(body: string, { when = '', from = ATTACKER_ADDRESS } = {}): Promise<string> {
+  async post(body: string, asking: Asking = {}): Promise<string> {
     const { bytesPerSecond } = this.#aim;
+    const { when = '', from = this.#aim.from ?? ATTACKER_ADDRESS, port = this.#aim.port } = asking;
     if (bytesPerSecond !== undefined) {
       const due = this.#started + (this.sentBytes / bytesPerSecond) * 1_000;
       await pause(Math.max(0, Math.min(due - performance.now(), this.#aim.forMs)));
@@ -140,12 +155,12 @@ export class Target {
     }
     this.sentBytes += body.length;
     return new Promise<string>((resolve) => {
-      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-      const { port } = this.#aim;
+      const length = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+      const agent = asking.keepsAlive === false ? false : this.#agent;
       const request = httpRequest(
         {
-          ...{ host: '127.0.0.1', port, localAddress: from, agent: this.#agent },
-          ...{ method: 'POST', headers },
+          ...{ host: '127.0.0.1', port, localAddress: from, agent },
+          ...{ method: 'POST', headers: { ...length, ...asking.headers } },
         },
         (response) => {
           let start = '';
@@ -153,13 +168,13 @@ export class Target {
             if (start.length < 256) start += chunk.toString('latin1', 0, 256);
           });
           response.on('close', () => {
-            this.#note(`${when}${response.statusCode} ${meaning(start)}`);
+            this.note(`${when}${response.statusCode} ${meaning(start)}`);
             resolve(start);
           });
         },
       );
       request.on('error', (error: NodeJS.ErrnoException) => {
-        this.#note(error.code ?? error.message);
+        this.note(error.code ?? error.message);
         resolve('');
       });
       request.end(body);
@@ -171,19 +186,18 @@ export class Target {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #note(answer: string): void {
+  /** Counts an answer. */
+  note(answer: string): void {
     this.answers[answer] = (this.answers[answer] ?? 0) + 1;
   }
 }
 
-/** The result, or the error, that an answer begins with; as it is where that is not JSON-RPC. */
-function meaning(start: string): string {
+/** The result, or the error, that an answer begins with, of a batch its first; as it is where that is not JSON-RPC. */
+export function meaning(start: string): string {
   const [, code, message] =
-    /^\{"jsonrpc":"2\.0","id":[^,]+,"error":\{"code":(-?\d+),"message":"([^"]{0,60})/.exec(start) ?? [];
+    /^\[?\{"jsonrpc":"2\.0","id":[^,]+,"error":\{"code":(-?\d+),"message":"([^"]{0,60})/.exec(start) ?? [];
   if (code !== undefined) return `${code} ${message}`;
-  return /^\[?\{"jsonrpc":"2\.0","id":[^,]+,"(?:result|error)":/.test(start)
-    ? 'a result'
-    : start.slice(0, 60);
+  return /^\[?\{"jsonrpc":"2\.0","id":[^,]+,"result":/.test(start) ? 'a result' : start.slice(0, 60);
 }
 
 /** A whole request as it goes over the wire. One odd header takes it off the plain path. */

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { HonestReport } from './honest.ts';
+import type { HonestClients, HonestReport } from './honest.ts';
 import { rpc } from './target.ts';
 
 const KNOWN = '0x4200000000000000000000000000000000000015';
@@ -17,9 +17,12 @@ const LIGHT = [
 
 /** Starts honest clients; what is given back ends them, and says how they fared. */
 export function watchHonest(port: number): () => Promise<HonestReport> {
-  const worker = new Worker(new URL('honest.ts', import.meta.url), {
-    workerData: { port, clients: CLIENTS, everyMs: EVERY_MS, bodies: LIGHT },
-  });
+  return watchClients({ port, clients: CLIENTS, everyMs: EVERY_MS, bodies: LIGHT });
+}
+
+/** The same for clients that are told what to ask. */
+export function watchClients(workerData: HonestClients): () => Promise<HonestReport> {
+  const worker = new Worker(new URL('honest.ts', import.meta.url), { workerData });
   return () =>
     new Promise((resolve, reject) => {
       worker.once('message', resolve);

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { type DevPlaces, startDevNode } from './dev-node.ts';
+import { type DevPlaces, startDevNode } from '../support/serve/dev-node.ts';
 import { makeParties, type Party, type PartyName } from './parties.ts';
 import { clientTools } from './tools.ts';
 

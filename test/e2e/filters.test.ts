@@ -69,7 +69,7 @@ it('filters tell each change once, over reorgs, whichever thread is asked (B12)'
   await using chain = await startChain('op-geth', { fast: true });
   await using data = await tempDir('filters');
   // So few logs an answer that changes and pages take several.
-  const more = ['--dedicated-logs-results', '7'];
+  const more = ['--profile', 'dedicated.logsResults=7'];
   await using ours = await follow({
     ...{ dataDir: data.path, upstreams: [chain.ws], rules: chain.rulesFile, more },
   });

@@ -18,12 +18,26 @@ const NONCE_OF_NOBODY = {
 /** Posts JSON with curl, as a person would. */
 export async function curl(
   url: string,
-  options: { readonly headers?: readonly string[]; readonly body?: unknown } = {},
+  options: {
+    readonly headers?: readonly string[];
+    readonly body?: unknown;
+    readonly flags?: readonly string[];
+  } = {},
 ): Promise<Shown> {
-  const { headers = [], body = NONCE_OF_NOBODY } = options;
+  const { headers = [], body = NONCE_OF_NOBODY, flags = [] } = options;
   const given = ['content-type: application/json', ...headers].flatMap((header) => ['-H', header]);
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const shown = await runToEnd('curl', ['-sS', '-i', '--max-time', '20', ...given, '--data', text, url]);
+  const shown = await runToEnd('curl', [
+    '-sS',
+    '-i',
+    '--max-time',
+    '20',
+    ...flags,
+    ...given,
+    '--data',
+    text,
+    url,
+  ]);
   const [head = '', ...rest] = shown.split('\r\n\r\n');
   const [status = '', ...lines] = head.split('\r\n');
   const pairs = lines.map((line): [string, string] => {
@@ -36,4 +50,9 @@ export async function curl(
 /** A request with one call. */
 export function call(method: string, ...params: readonly unknown[]): object {
   return { jsonrpc: '2.0', id: 1, method, params };
+}
+
+/** The error of an answer. */
+export function errorIn(body: string): unknown {
+  return (JSON.parse(body) as { error?: unknown }).error;
 }

@@ -6,18 +6,16 @@ import { createPublicClient, http } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type OurNode, startOurNode } from '../support/servers/node.ts';
-import { call, curl, type Shown } from './curl.ts';
+import { call, curl, errorIn, type Shown } from './curl.ts';
 
 /** Units a second, and as many seconds of them at once. */
 const RATE = 20;
 const BURST_SECONDS = 2;
 
-const errorIn = (body: string): unknown => (JSON.parse(body) as { error?: unknown }).error;
-
 describe('what one request may be (B4, B9, B10)', () => {
   let node: OurNode;
   beforeAll(async () => {
-    node = await startOurNode(['--max-body-bytes', '64KiB', '--public-rate', '0']);
+    node = await startOurNode(['--max-body-bytes', '64KiB', '--profile', 'public.rate=0']);
   });
   afterAll(() => node?.stop());
 
@@ -62,7 +60,14 @@ describe('what one client may use (B9)', () => {
   let node: OurNode;
   beforeAll(async () => {
     node = await startOurNode([
-      ...['--public-rate', String(RATE), '--rate-burst', String(BURST_SECONDS), '--limit-loopback', 'on'],
+      ...[
+        '--profile',
+        `public.rate=${RATE}`,
+        '--rate-burst',
+        String(BURST_SECONDS),
+        '--limit-loopback',
+        'on',
+      ],
       ...['--trusted-proxies', '127.0.0.1', '--threads', '2'],
     ]);
   });
@@ -159,7 +164,7 @@ describe('overload (B10)', () => {
   let node: OurNode;
   beforeAll(async () => {
     node = await startOurNode([
-      ...['--max-in-flight', '4', '--at-least-waiting', '2', '--threads', '1', '--public-rate', '0'],
+      ...['--max-in-flight', '4', '--at-least-waiting', '2', '--threads', '1', '--profile', 'public.rate=0'],
     ]);
   });
   afterAll(() => node?.stop());

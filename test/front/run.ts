@@ -12,16 +12,18 @@ import { MAX_BODY_BYTES, makeStream, seededRandom } from './streams.ts';
 
 /**
  * The same bytes to two listeners, one with each front: the answers must be the same, byte for byte but for the date.
- * `npm run test:front -- --seed N` repeats a run, `--only I` one stream of it.
+ * `npm run test:front -- --seed N` repeats a run, `--only I` one stream of it; `--full` has 100,000.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    streams: { type: 'string', default: '20000' },
+    streams: { type: 'string' },
+    full: { type: 'boolean', default: false },
     only: { type: 'string' },
   },
 });
 const seed = Number(values.seed);
+const streams = Number(values.streams ?? (values.full ? 100_000 : 20_000));
 const CONNECTIONS = 32;
 
 let passed = 0;
@@ -106,6 +108,19 @@ const WAYS = {
   },
 };
 
+/**
+ * When an error comes while requests before it are under way, node drops their answers and may keep its own last one to itself:
+ * how many is a matter of time. So what was answered must be how the full answers begin, with or without their last.
+ */
+function isCutShort(cut: Exchange, full: Exchange): boolean {
+  if (cut.open || full.open || cut.farewell !== full.farewell) return false;
+  const all = full.answers.split(/(?=HTTP\/1\.1 \d+ )/);
+  const last = all.pop() ?? '';
+  if (!last.startsWith('HTTP/1.1 400')) return false;
+  const begins = all.map((_, count) => all.slice(0, count).join(''));
+  return [...begins, all.join('')].some((begin) => cut.answers === begin || cut.answers === begin + last);
+}
+
 /** Each byte by itself; only runs of one byte, as in long values, stay together. */
 function singleBytes(bytes: Buffer): readonly Buffer[] {
   const starts = Array.from(bytes, (byte, at) => (byte === bytes[at - 1] ? -1 : at)).filter((at) => at >= 0);
@@ -149,6 +164,12 @@ async function compare(index: number): Promise<void> {
     }
     seen[way] = node;
   }
+  const { byBytes } = seen;
+  if (byBytes !== undefined && isCutShort(hybrid, byBytes)) {
+    passed++;
+    ways.set('cut short', (ways.get('cut short') ?? 0) + 1);
+    return;
+  }
   failed++;
   if (failed > 10 && values.only === undefined) return;
   const sent = chunks.map((chunk) => chunk.toString('latin1').slice(0, 600));
@@ -171,11 +192,9 @@ async function listenAll(allowAnyOrigin: boolean): Promise<Servers> {
 
 const open = await listenAll(true);
 const strict = await listenAll(false);
-console.log(
-  `seed ${seed}: ${values.only === undefined ? `${values.streams} streams` : `stream ${values.only}`}`,
-);
+console.log(`seed ${seed}: ${values.only === undefined ? `${streams} streams` : `stream ${values.only}`}`);
 const started = performance.now();
-const end = values.only === undefined ? Number(values.streams) : Number(values.only) + 1;
+const end = values.only === undefined ? streams : Number(values.only) + 1;
 let next = values.only === undefined ? 0 : Number(values.only);
 const lane = async (): Promise<void> => {
   while (next < end) {

@@ -39,7 +39,7 @@ function plain(random: Random): Message {
   const headers = [`Host: ${host}`, 'Content-Type: application/json', `Content-Length: ${body.length}`];
   // In any order, as clients do.
   if (random(2) === 0) headers.reverse();
-  if (random(3) === 0) headers.splice(random(4), 0, pick(random, EXTRA.slice(0, 3)));
+  if (random(3) === 0) headers.splice(random(4), 0, pick(random, EXTRA.slice(0, 5)));
   if (random(4) === 0)
     headers.splice(random(4), 0, `X-Chain-At-Least: ${pick(random, AT_LEAST.slice(0, 6))}`);
   return { line: 'POST / HTTP/1.1', headers, body, gap: '' };

@@ -9,17 +9,24 @@ import { testServices, testSettings } from '../support/serve/methods.ts';
 import { startOurNode } from '../support/servers/node.ts';
 import { request } from '../support/servers/rpc-client.ts';
 import { anyBody } from './bodies.ts';
+import { EDGE_KINDS, fuzzEdge } from './edge/kinds.ts';
 import { paramsByMethod } from './method-params.ts';
 import { fuzzWebSocket } from './websocket.ts';
 import { findEchoFault, findFault } from './well-formed.ts';
 
-/** `npm run test:fuzz -- --seed N` repeats a run; `--bodies`, `--http` and `--ws` set how many go which way. */
+/**
+ * `npm run test:fuzz -- --seed N` repeats a run; `--bodies`, `--http` and `--ws` set how many bodies go which way, `--headers`,
+ * `--frames`, `--credentials`, `--files` and `--node` how many cases of these there are, `--full` 100,000 of each; `--from I` begins at one.
+ */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     bodies: { type: 'string', default: '100000' },
     http: { type: 'string', default: '12000' },
     ws: { type: 'string', default: '5000' },
+    full: { type: 'boolean', default: false },
+    from: { type: 'string', default: '0' },
+    ...Object.fromEntries(EDGE_KINDS.map((kind) => [kind, { type: 'string' as const }])),
   },
 });
 const seed = Number(values.seed);
@@ -50,6 +57,15 @@ function fail(body: Buffer, why: string): void {
   failed++;
   if (failed <= 20)
     console.log(`  FAIL ${why}\n       body ${JSON.stringify(body.subarray(0, 400).toString('latin1'))}`);
+}
+
+function judgeEdge(fault: string | undefined, what: () => string): void {
+  if (fault === undefined) {
+    passed++;
+    return;
+  }
+  failed++;
+  if (failed <= 20) console.log(`  FAIL ${what()}: ${fault.slice(0, 3_000)}`);
 }
 
 /** Bodies in chunks, each from a seed of its own: memory holds one chunk, and a chunk can be had again. */
@@ -184,6 +200,7 @@ const { rss } = process.memoryUsage();
 console.log(`memory of this process: ${Math.round(rss / 2 ** 20)} MiB`);
 if (rss > MAX_OWN_BYTES) failed++;
 if (overHttp > 0) await fuzzNode();
+await fuzzEdge(seed, values, judgeEdge);
 console.log(`took ${Math.round((performance.now() - start) / 1000)} s, seed ${seed}`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

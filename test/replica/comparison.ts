@@ -124,9 +124,30 @@ export class Comparison {
         this.totals.raced += requests.length;
         continue;
       }
-      exchanges.forEach((exchange, at) => this.count(nameOf(at), exchange, judge, window));
+      const certain = this.sides.chain === 'anvil' ? await this.askedAgain(exchanges, judge) : exchanges;
+      certain.forEach((exchange, at) => this.count(nameOf(at), exchange, judge, window));
       return;
     }
+  }
+
+  /**
+   * Anvil answers about its newest block from the state that it has, and a block may come while it does: what it says of a hash then is of
+   * the next one. The same question has one answer only, so it is asked again where it says another thing than ours.
+   */
+  private async askedAgain(exchanges: readonly Exchange[], judge: Judge): Promise<readonly Exchange[]> {
+    const isDifferent = ({ request, upstream, ours }: Exchange): boolean =>
+      judge.judge(request, upstream, ours).verdict === 'different';
+    return Promise.all(
+      exchanges.map(async (exchange) => {
+        if (!isDifferent(exchange)) return exchange;
+        const [upstream] = await sendBatch(this.sides.upstreamUrl, [exchange.asked]);
+        if (upstream === undefined) throw new Error('a short batch');
+        const again = { ...exchange, upstream };
+        if (isDifferent(again)) return exchange;
+        this.use('anvil-moved');
+        return again;
+      }),
+    );
   }
 
   private corpusFor(window: Window): Corpus {

@@ -46,7 +46,7 @@ const limits = (queueBytes: number): readonly string[] => [
   ...['--flashblock-silence-ms', `${silenceMs}`, '--preconfirmed-timeout-ms', '5000'],
   ...['--at-least-wait-ms', '10000', '--ws-queue-bytes', `${queueBytes}`],
   // So that resuming takes several steps, and all logs of a run are one answer.
-  ...['--resume-blocks', '7', '--dedicated-logs-results', '1000000'],
+  ...['--resume-blocks', '7', '--profile', 'dedicated.logsResults=1000000'],
 ];
 
 interface ShowParts {

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import { DEFAULT, type OptionSources, settingsOf } from '../../config/load.ts';
+import { isDefault, type OptionSources, settingsOf } from '../../config/load.ts';
 import { OPTION_ROWS, variableOf } from '../../config/rows.ts';
 import { suggestion } from '../../config/suggest.ts';
 import { redactUrls } from '../../telemetry/redact.ts';
@@ -11,7 +11,7 @@ export async function run(_options: unknown, { verb, sources, stdout }: CommandC
 }
 
 function check(sources: OptionSources): string {
-  const set = [...settingsOf('config', sources).values()].filter(({ origin }) => origin !== DEFAULT);
+  const set = [...settingsOf('config', sources).values()].filter((setting) => !isDefault(setting));
   const lines = unknownVariables(sources.env).map((warning) => `warning: ${warning}`);
   return `${[...lines, `ok: ${set.length} options are set, all others have their defaults`].join('\n')}\n`;
 }

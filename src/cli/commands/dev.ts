@@ -25,7 +25,7 @@ export async function run(options: CommandOptions<'dev'>, context: CommandContex
   await using growth = grow(chain, stream);
   const end = AbortSignal.any([signal, node.failed, growth.failed]);
   const { addresses } = node;
-  const reading = addresses.public ?? addresses.dedicated;
+  const reading = addresses['public'] ?? addresses['dedicated'];
   if (reading !== undefined) await firstPreconfirmation(`http://${reading}`, end);
   if (!end.aborted) {
     stdout.write(renderGuide({ chain, stream: stream.url, addresses }));

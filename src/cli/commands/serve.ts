@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { loadOptions } from '../../config/load.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
-import { startNode } from '../../node/start.ts';
+import { type Node, startNode } from '../../node/start.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { logUncaught, logWarnings } from '../../telemetry/process-log.ts';
 import type { CommandContext } from '../dispatch.ts';
@@ -34,6 +35,7 @@ async function serve(
     if (options.listenPortFile !== undefined)
       writeWhole(options.listenPortFile, `${JSON.stringify(node.addresses)}\n`);
     logger.info(node.addresses, 'serving');
+    using _ = reloadOnHangup(node, context, logger);
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');
     logger.info('draining');
@@ -42,6 +44,19 @@ async function serve(
   } finally {
     await closeWithin(node.close(), options.shutdownTimeoutMs);
   }
+}
+
+/** SIGHUP reads the options again. What cannot be understood changes nothing. */
+function reloadOnHangup(node: Node, { sources }: CommandContext, logger: Logger): Disposable {
+  const onHangup = (): void => {
+    try {
+      node.reload(loadOptions('serve', sources));
+    } catch (error) {
+      logger.error({ err: error }, 'options cannot be read again: the old ones are valid on');
+    }
+  };
+  process.on('SIGHUP', onHangup);
+  return { [Symbol.dispose]: () => process.off('SIGHUP', onHangup) };
 }
 
 async function closeWithin(closing: Promise<void>, milliseconds: number): Promise<void> {

@@ -64,7 +64,7 @@ export const KEY_OPTIONS = {
     commands: KEYS,
     value: 'SPAN',
     parse: span(MANY),
-    doc: 'Largest toBlock − fromBlock with a new key, as --dedicated-logs-range.',
+    doc: 'Largest toBlock − fromBlock with a new key, as logsRange of a profile.',
   },
   keyLogsResults: {
     group: 'Keys',

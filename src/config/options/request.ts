@@ -13,6 +13,7 @@ export const REQUEST_OPTIONS = {
     value: 'MODE',
     parse: oneOf('none', 'execution-apis'),
     default: 'none',
+    isReloaded: true,
     doc: 'With `execution-apis`, the few rules where this service differs from the standard follow the standard.',
   },
   httpFront: {
@@ -29,7 +30,7 @@ export const REQUEST_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '10000',
-    doc: 'Open connections per listener and thread. More are refused.',
+    doc: 'Open connections per listener and thread, of which one client may have half (those on this machine with --limit-loopback). More are refused.',
   },
   maxInFlight: {
     group: 'Requests',
@@ -37,7 +38,7 @@ export const REQUEST_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '1024',
-    doc: 'Requests worked on at the same time, per listener and thread. More get HTTP 503.',
+    doc: 'Requests worked on at the same time, per listener and thread, of which one client may have half. More get HTTP 503, and from half of it on, those that cost most do.',
   },
   clientBytes: {
     group: 'Requests',
@@ -63,6 +64,14 @@ export const REQUEST_OPTIONS = {
     default: '30000',
     doc: 'Time to receive one request, and time to answer it. A request that takes longer is given up.',
   },
+  keepAliveMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count(MILLISECONDS),
+    default: '75000',
+    doc: 'How long a connection may be idle between requests. More than the idle time of a balancer before it (often 60 s), which would else send into a connection that is being closed.',
+  },
   shutdownTimeoutMs: {
     group: 'Requests',
     commands: SERVE,
@@ -85,7 +94,7 @@ export const REQUEST_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '256',
-    doc: 'Requests that may wait so at the same time, per listener and thread. More get HTTP 503.',
+    doc: 'Requests that may wait so at the same time, per listener and thread, of which one client may have half. More get HTTP 503.',
   },
   maxBodyBytes: {
     group: 'Requests',
@@ -101,7 +110,16 @@ export const REQUEST_OPTIONS = {
     value: 'N',
     parse: count({ min: 1_000, max: 10_000_000 }),
     default: '40000',
+    isReloaded: true,
     doc: 'Values and names in one request body, as JSON. To parse more would hold up all others of a thread.',
+  },
+  compressAbove: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'SIZE',
+    parse: bytes({ min: 0, max: 2 ** 29 }),
+    default: '64KiB',
+    doc: 'Answers over HTTP above this size are compressed for clients that ask for it (zstd, br, gzip). 0 is none.',
   },
   maxResponseBytes: {
     group: 'Requests',
@@ -109,23 +127,8 @@ export const REQUEST_OPTIONS = {
     value: 'SIZE',
     parse: bytes({ min: 2 ** 10, max: 2 ** 29 }),
     default: '10MiB',
+    isReloaded: true,
     doc: 'Every response stays under this size. Common clients refuse 10 MiB and more.',
-  },
-  publicBatchEntries: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 100_000 }),
-    default: '100',
-    doc: 'Entries of one batch on the public listener.',
-  },
-  dedicatedBatchEntries: {
-    group: 'Requests',
-    commands: SERVE,
-    value: 'N',
-    parse: count({ min: 1, max: 100_000 }),
-    default: '1000',
-    doc: 'Entries of one batch on the dedicated listener.',
   },
   feeHistoryBlocks: {
     group: 'Requests',
@@ -133,6 +136,7 @@ export const REQUEST_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 100_000 }),
     default: '1024',
+    isReloaded: true,
     doc: 'Blocks of one eth_feeHistory. Who asks for more gets the newest of them.',
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -22,6 +22,7 @@ export const SENDING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '2000',
+    isReloaded: true,
     doc: 'How long eth_sendRawTransactionSync waits for a receipt when the client does not say.',
   },
   syncTimeoutMaxMs: {
@@ -30,6 +31,7 @@ export const SENDING_OPTIONS = {
     value: 'MS',
     parse: count(MILLISECONDS),
     default: '10000',
+    isReloaded: true,
     doc: 'The longest wait that a client may ask for. Who asks for more gets the default.',
   },
   syncWaiting: {
@@ -47,6 +49,7 @@ export const SENDING_OPTIONS = {
     parse: toggle,
     isSwitch: true,
     default: 'off',
+    isReloaded: true,
     doc: 'The `pending` nonce of an account counts what was sent through this node or waits in the pool of an upstream.',
   },
   forward: {

@@ -11,6 +11,7 @@ export const SIMULATE_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 65_536 }),
     default: '256',
+    isReloaded: true,
     doc: 'Blocks of one simulation, those that fill gaps included.',
   },
   simulateCalls: {
@@ -19,6 +20,7 @@ export const SIMULATE_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_000_000 }),
     default: '10000',
+    isReloaded: true,
     doc: 'Calls of one simulation, of all its blocks together.',
   },
   simulateGas: {
@@ -27,6 +29,7 @@ export const SIMULATE_OPTIONS = {
     value: 'GAS',
     parse: count({ min: 21_000, max: 1_000_000_000_000 }),
     default: '50000000',
+    isReloaded: true,
     doc: 'Gas of all calls of one simulation together. A call gets what is left at most.',
   },
   simulateTimeLimitMs: {
@@ -35,6 +38,7 @@ export const SIMULATE_OPTIONS = {
     value: 'MS',
     parse: count({ min: 1, max: 3_600_000 }),
     default: '5000',
+    isReloaded: true,
     doc: 'Time of one simulation, the loading of its state included.',
   },
   trieKeys: {

@@ -2,32 +2,16 @@ import { bytes, count } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
-const MANY = { min: 1, max: 1_000_000_000 };
 
 /** The rows of the table that are about state that requests have loaded. */
 export const STATE_OPTIONS = {
-  publicStateReads: {
-    group: 'State',
-    commands: SERVE,
-    value: 'N',
-    parse: count(MANY),
-    default: '2000',
-    doc: 'Accounts and slots that one request on the public listener may have read from upstreams. A batch is one request.',
-  },
-  dedicatedStateReads: {
-    group: 'State',
-    commands: SERVE,
-    value: 'N',
-    parse: count(MANY),
-    default: '10000',
-    doc: 'The same on the dedicated listener.',
-  },
   requestStateBytes: {
     group: 'State',
     commands: SERVE,
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 32 - 1 }),
     default: '32MiB',
+    isReloaded: true,
     doc: 'State and code that one request may have loaded into memory, from the store or from upstreams.',
   },
   stateReadsInFlight: {

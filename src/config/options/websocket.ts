@@ -21,7 +21,7 @@ export const WEBSOCKET_OPTIONS = {
     value: 'N',
     parse: count(MANY),
     default: '20000',
-    doc: 'Subscriptions of all connections, per thread.',
+    doc: 'Subscriptions of all connections, per thread, of which one client may have half.',
   },
   wsQueueBytes: {
     group: 'WebSocket',

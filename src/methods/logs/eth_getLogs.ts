@@ -8,6 +8,7 @@ import { logSchema } from '../schemas.ts';
 import { type LogFilter, parseLogFilter, type RangeFilter } from './log-filter.ts';
 import {
   blockTooLarge,
+  chargeLogs,
   checkpointOf,
   ENVELOPE_BYTES,
   FILTER_WORDS,
@@ -43,18 +44,18 @@ export const ethGetLogs: Method = {
     });
     if (filter.blockHash !== undefined) {
       const found = context.snapshot.logsOf(filter.blockHash, filter.query, checkpointOf(context));
-      return andThen(found, (json) => checkSize(json, filter.blockHash, context.settings.logs));
+      return andThen(found, (json) => checkSize(json, filter.blockHash, context));
     }
     return logsInRange(filter, context);
   },
 };
 
 function logsInRange(filter: RangeFilter, context: MethodContext): Awaitable<RawJson> {
-  const { snapshot, settings } = context;
+  const { snapshot } = context;
   const { from, to } = rangeOf(filter, context);
   if (from === to) {
     return andThen(snapshot.logsAt(from, filter.query, checkpointOf(context)), (json) =>
-      json === undefined ? '[]' : checkSize(json, toQuantity(from), settings.logs),
+      json === undefined ? '[]' : checkSize(json, toQuantity(from), context),
     );
   }
   return andThen(checkRange(to - from, context), () => collect(filter, from, to, context));
@@ -85,34 +86,39 @@ async function collect(
   const pace = new Pace();
   const texts: string[] = [];
   let bytes = 2;
-  for await (const { block, indexes } of snapshot.findLogs(filter.query, from, to, checkpoint)) {
-    checkpoint();
-    const { number } = block.logs;
-    // Pre-confirmed blocks alone cannot be asked for in parts: like a single block, they are never too many.
-    const tooMany = from <= head && texts.length + indexes.length > maxResults;
-    // What would be retried must be served: past the first block that is known, and the first block has to fit.
-    if (tooMany && number > from) throw tooManyResults(from, Math.min(number, head + 1), settings.logs);
-    for (const index of indexes) {
-      if (pace.spend(1)) {
-        await pace.rest();
-        checkpoint();
+  try {
+    for await (const { block, indexes } of snapshot.findLogs(filter.query, from, to, checkpoint)) {
+      checkpoint();
+      const { number } = block.logs;
+      // Pre-confirmed blocks alone cannot be asked for in parts: like a single block, they are never too many.
+      const tooMany = from <= head && texts.length + indexes.length > maxResults;
+      // What would be retried must be served: past the first block that is known, and the first block has to fit.
+      if (tooMany && number > from) throw tooManyResults(from, Math.min(number, head + 1), settings.logs);
+      for (const index of indexes) {
+        if (pace.spend(1)) {
+          await pace.rest();
+          checkpoint();
+        }
+        const text = block.log(index);
+        texts.push(text);
+        bytes += text.length + 1;
+        if (bytes <= maxBytes) continue;
+        throw number === from || from > head
+          ? blockTooLarge(toQuantity(number), maxBytes)
+          : tooManyResults(from, Math.min(number, head + 1), settings.logs);
       }
-      const text = block.log(index);
-      texts.push(text);
-      bytes += text.length + 1;
-      if (bytes <= maxBytes) continue;
-      throw number === from || from > head
-        ? blockTooLarge(toQuantity(number), maxBytes)
-        : tooManyResults(from, Math.min(number, head + 1), settings.logs);
+      if (tooMany) throw tooManyResults(from, number, settings.logs);
     }
-    if (tooMany) throw tooManyResults(from, number, settings.logs);
+  } finally {
+    chargeLogs(bytes, context);
   }
   return `[${texts.join(',')}]`;
 }
 
 /** A single block is never refused for the count of its logs, only for their size. */
-function checkSize(json: Buffer, block: string, limits: LogLimits): RawJson {
-  const maxBytes = limits.maxResponseBytes - ENVELOPE_BYTES;
+function checkSize(json: Buffer, block: string, context: MethodContext): RawJson {
+  chargeLogs(json.length, context);
+  const maxBytes = context.settings.logs.maxResponseBytes - ENVELOPE_BYTES;
   if (json.length > maxBytes) throw blockTooLarge(block, maxBytes);
   return json;
 }

@@ -9,11 +9,13 @@ import { anyCursor, formatCursor, type LogCursor, parseCursor } from './log-curs
 import { type LogFilter, parseLogFilter } from './log-filter.ts';
 import {
   blockTooLarge,
+  chargeLogs,
   checkpointOf,
   ENVELOPE_BYTES,
   FILTER_WORDS,
   filterSchema,
   mostBlocks,
+  READ_WORDS,
   rangeOf,
 } from './log-range.ts';
 
@@ -23,7 +25,7 @@ export const ethGetLogsWithCursor: Method = {
   name: 'eth_getLogsWithCursor',
   summary: 'Logs of a range of blocks of any length, page by page.',
   rules: ['A4', 'A5', 'B2', 'B8', 'B15'],
-  cost: 20,
+  cost: { words: `20; ${READ_WORDS}`, of: () => 20 },
   params: [
     {
       name: 'filter',
@@ -104,29 +106,33 @@ async function readPage(filter: LogFilter, start: Place, to: number, context: Me
   const texts: string[] = [];
   let confirmed = 0;
   let bytes = 0;
-  for await (const { block, indexes } of snapshot.findLogs(filter.query, start.block, last, checkpoint)) {
-    checkpoint();
-    const { number } = block.logs;
-    for (const index of indexes) {
-      if (number === start.block && index < start.index) continue;
-      if (pace.spend(1)) {
-        await pace.rest();
-        checkpoint();
+  try {
+    for await (const { block, indexes } of snapshot.findLogs(filter.query, start.block, last, checkpoint)) {
+      checkpoint();
+      const { number } = block.logs;
+      for (const index of indexes) {
+        if (number === start.block && index < start.index) continue;
+        if (pace.spend(1)) {
+          await pace.rest();
+          checkpoint();
+        }
+        const text = block.log(index);
+        const isTooMany = texts.length >= maxResults;
+        const isTooLarge = bytes + text.length + 1 > maxBytes;
+        const isPreconfirmed = number > head;
+        if (isTooLarge && confirmed === 0) throw blockTooLarge(toQuantity(number), maxBytes);
+        if ((isTooLarge || isTooMany) && confirmed > 0) {
+          const next = isPreconfirmed ? { block: head + 1, index: 0 } : { block: number, index };
+          await expectCanonical(filter, Math.min(number, head), context);
+          return { texts: texts.slice(0, confirmed), next };
+        }
+        texts.push(text);
+        bytes += text.length + 1;
+        if (!isPreconfirmed) confirmed++;
       }
-      const text = block.log(index);
-      const isTooMany = texts.length >= maxResults;
-      const isTooLarge = bytes + text.length + 1 > maxBytes;
-      const isPreconfirmed = number > head;
-      if (isTooLarge && confirmed === 0) throw blockTooLarge(toQuantity(number), maxBytes);
-      if ((isTooLarge || isTooMany) && confirmed > 0) {
-        const next = isPreconfirmed ? { block: head + 1, index: 0 } : { block: number, index };
-        await expectCanonical(filter, Math.min(number, head), context);
-        return { texts: texts.slice(0, confirmed), next };
-      }
-      texts.push(text);
-      bytes += text.length + 1;
-      if (!isPreconfirmed) confirmed++;
     }
+  } finally {
+    chargeLogs(bytes, context);
   }
   return { texts, next: last < to ? { block: last + 1, index: 0 } : undefined };
 }

@@ -41,10 +41,20 @@ export const FILTER_WORDS =
 
 /** Blocks of a range that cost one unit more. */
 const BLOCKS_PER_UNIT = 100;
+/** Logs that cost one more, in bytes of their JSON; how many there are is only known once they are read. */
+const BYTES_PER_UNIT = 8_192;
+
+/** The same, for the docs. */
+export const READ_WORDS = `afterwards 1 for each ${BYTES_PER_UNIT / 1_024} KiB of logs that were read`;
+
+/** Takes what it has cost to read logs, whether they are answered or too many. */
+export function chargeLogs(bytes: number, context: MethodContext): void {
+  context.charge(Math.floor(bytes / BYTES_PER_UNIT));
+}
 
 /** What it takes to look for logs: by the blocks that are asked for, held or not. */
 export const LOGS_COST: VariableCost = {
-  words: `5, and 1 for each ${BLOCKS_PER_UNIT} blocks`,
+  words: `5, and 1 for each ${BLOCKS_PER_UNIT} blocks; ${READ_WORDS}`,
   of([filter], head) {
     const { fromBlock, toBlock } =
       typeof filter === 'object' && filter !== null ? (filter as RangeBounds) : {};

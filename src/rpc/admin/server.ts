@@ -6,16 +6,15 @@ import type { Endpoint } from '../../config/parsers.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { AccessPolicy } from '../limits/access.ts';
 
+/** The names that alerts are written for. */
+export const NOT_READY_REASONS = [
+  ...(['confirmed lag', 'pre-confirmed age', 'store', 'upstream'] as const),
+  ...(['rulesTooOld', 'worker', 'draining'] as const),
+] as const;
+
 /** One thing that is wrong, by the name that alerts are written for, and what an operator would ask next. */
 export interface NotReady {
-  readonly reason:
-    | 'confirmed lag'
-    | 'pre-confirmed age'
-    | 'store'
-    | 'upstream'
-    | 'rulesTooOld'
-    | 'worker'
-    | 'draining';
+  readonly reason: (typeof NOT_READY_REASONS)[number];
   readonly detail?: string;
 }
 
@@ -88,15 +87,17 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
   };
 }
 
-async function readinessOf({ readiness }: AdminModules): Promise<{ status: number; body: string }> {
-  let known: Readiness;
+/** The same where it cannot be found out: whatever it is read from is what failed; its words are for the log. */
+export async function knownReadiness(readiness: AdminModules['readiness']): Promise<Readiness> {
   try {
-    known = await readiness();
+    return await readiness();
   } catch {
-    // Whatever readiness is read from is what failed; its words are for the log.
-    known = { reasons: [{ reason: 'store', detail: 'the state of the node cannot be read' }] };
+    return { reasons: [{ reason: 'store', detail: 'the state of the node cannot be read' }] };
   }
-  const { reasons, head, lag, leader, warnings } = known;
+}
+
+async function readinessOf({ readiness }: AdminModules): Promise<{ status: number; body: string }> {
+  const { reasons, head, lag, leader, warnings } = await knownReadiness(readiness);
   const ready = reasons.length === 0;
   return {
     status: ready ? 200 : 503,

@@ -19,6 +19,9 @@ it.each([
   [{ authorization: 'Bearer abc', 'x-api-key': 'def' }, '/', undefined],
   [{ authorization: 'Basic abc', 'x-api-key': 'def' }, '/', undefined],
   [{ 'x-api-key': ['abc', 'def'] }, '/', undefined],
+  [{ authorization: ['Bearer abc'], 'x-api-key': ['abc'] }, '/', 'abc'],
+  [{ authorization: ['Bearer abc', 'Bearer abc'] }, '/', undefined],
+  [{ authorization: ['Bearer abc', 'Bearer def'], 'x-api-key': 'abc' }, '/', undefined],
   [{ 'x-api-key': 'cq_abc' }, '/cq_def', undefined],
 ])('%j of %s shows %j', (headers, url, credential) => {
   expect(credentialOf(headers, url)).toBe(credential);

@@ -45,20 +45,22 @@ export class Authenticator {
   }
 }
 
+type HeaderValue = string | readonly string[] | undefined;
+
 interface CredentialHeaders {
-  readonly authorization?: string | undefined;
-  readonly 'x-api-key'?: string | readonly string[] | undefined;
+  readonly authorization?: HeaderValue;
+  readonly 'x-api-key'?: HeaderValue;
 }
 
-/** The credential of a request: of its headers, or a key in its path. Two that differ are none. */
+/** The credential of a request: of its headers, or a key in its path. Two that differ are none, and so is a header that came twice. */
 export function credentialOf(
   { authorization, 'x-api-key': apiKey }: CredentialHeaders,
   url = '/',
 ): string | undefined {
-  const bearer =
-    authorization === undefined ? undefined : (/^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? '');
+  const [bearers, keys] = [[authorization ?? []].flat(), [apiKey ?? []].flat()];
+  if (bearers.length > 1 || keys.length > 1) return undefined;
+  const bearer = bearers.map((header) => /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '');
   const inPath = /^\/(?:[\w-]+\/)*(cq_[\w-]+)\/?(?:\?|$)/.exec(url)?.[1];
-  const given = [bearer, apiKey, inPath].filter((credential) => credential !== undefined);
-  const [first, ...others] = given.flat();
+  const [first, ...others] = [...bearer, ...keys, ...(inPath === undefined ? [] : [inPath])];
   return others.every((other) => other === first) ? first : undefined;
 }

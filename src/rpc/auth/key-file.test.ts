@@ -39,6 +39,9 @@ describe('a file of keys', () => {
   const entry = { id, name: 'n', hash, created: 'now' };
   it.each([
     ['{', 'not YAML: missing char in line 1'],
+    ['- &a x\n- *a', 'must not use aliases'],
+    ['- id: a\n  id: b', 'not YAML: duplicate key in line 2'],
+    ['- [a, b]: c', 'not YAML: non string key in line 1'],
     ['a: 1', 'expected a list of keys'],
     ['- 1', 'key 1: expected fields'],
     [JSON.stringify([entry, entry]), 'two keys have the same id'],

@@ -1,5 +1,6 @@
-import { parseDocument, YAMLSeq } from 'yaml';
+import { YAMLSeq } from 'yaml';
 import { UsageError } from '../../config/usage-error.ts';
+import { plainValue, readYaml } from '../../config/yaml.ts';
 import { type ApiKey, createApiKey, hashSecret } from './api-key.ts';
 import { GRANT_NAMES, type Grant, parseGrant } from './grant.ts';
 
@@ -20,7 +21,7 @@ const FIELDS: readonly string[] = ['id', 'name', 'hash', 'created', ...GRANT_NAM
 
 /** Reads the text of a file of keys: a YAML list, `chain-query keys` writes it. */
 export function readKeys(text: string): readonly KeyRecord[] {
-  const list: unknown = documentOf(text).toJS({ maxAliasCount: 0 }) ?? [];
+  const list: unknown = plainValue(readYaml(text)) ?? [];
   if (!Array.isArray(list)) throw new UsageError('expected a list of keys');
   if (list.length > MAX_KEYS) throw new UsageError(`expected at most ${MAX_KEYS} keys`);
   const records = list.map(readKey);
@@ -41,7 +42,7 @@ export function addKey(
   readKeys(text);
   parseGrant(grant);
   const key = createApiKey();
-  const document = documentOf(text);
+  const document = readYaml(text);
   const hash = `sha256:${hashSecret(key.secret).toString('hex')}`;
   const entry = document.createNode({ id: key.id, name, hash, created: created.toISOString(), ...grant });
   if (document.contents === null) document.contents = new YAMLSeq(document.schema) as never;
@@ -53,17 +54,9 @@ export function addKey(
 export function removeKey(text: string, id: string): string {
   const index = readKeys(text).findIndex((record) => record.id === id);
   if (index === -1) throw new UsageError('there is no key with this id');
-  const document = documentOf(text);
+  const document = readYaml(text);
   document.delete(index);
   return document.toString();
-}
-
-function documentOf(text: string): ReturnType<typeof parseDocument> {
-  const document = parseDocument(text);
-  const mistake = document.errors[0] ?? document.warnings[0];
-  if (mistake === undefined) return document;
-  const where = mistake.linePos === undefined ? '' : ` in line ${mistake.linePos[0].line}`;
-  throw new UsageError(`not YAML: ${mistake.code.toLowerCase().replaceAll('_', ' ')}${where}`);
 }
 
 function readKey(value: unknown, index: number): KeyRecord {

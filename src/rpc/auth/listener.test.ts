@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { testDispatcher, testMemory } from '../../../test/support/serve/dispatcher.ts';
 import { FakeChain } from '../../../test/support/serve/head.ts';
@@ -52,6 +54,23 @@ describe.each(['hybrid', 'node'] as const)('a listener with keys and the %s fron
       expect(await response.json()).toMatchObject({ id: null, error: { code: -32600 } });
       expect((await ask(url, { 'x-api-key': all })).status).toBe(200);
     }
+  });
+
+  it('takes spaces around a key, and no header twice', async () => {
+    const { url } = await start();
+    const { port } = new URL(url);
+    const statusOf = async (...headers: readonly string[]) => {
+      const socket = connect(Number(port), '127.0.0.1');
+      const lines = ['host: localhost', 'content-type: application/json', `content-length: ${body.length}`];
+      socket.write(`POST / HTTP/1.1\r\n${[...lines, ...headers].join('\r\n')}\r\n\r\n${body}`);
+      const [answer] = await once(socket, 'data');
+      socket.destroy();
+      return String(answer).slice(9, 12);
+    };
+    expect(await statusOf(`authorization:  Bearer ${all} `)).toBe('200');
+    expect(await statusOf(`x-api-key:  ${all} `)).toBe('200');
+    expect(await statusOf(`authorization: Bearer ${all}`, `authorization: Bearer ${few}`)).toBe('401');
+    expect(await statusOf(`authorization: Bearer ${all}`, 'authorization: Basic x')).toBe('401');
   });
 
   it('serves only what a key is for', async () => {

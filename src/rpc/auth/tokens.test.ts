@@ -41,6 +41,9 @@ describe.each(['HS256', 'ES256', 'EdDSA'])('a token by %s', (alg) => {
     ['without a subject', { sub: undefined }],
     ['with a grant that is not understood', { chain_query: { everything: true } }],
     ['with a grant that is none', { chain_query: 'all' }],
+    ['with a grant of null', { chain_query: null }],
+    ['with a subject that is no text', { sub: 7 }],
+    ['with a subject that cannot be made one', { sub: { toString: 1, valueOf: 1 } }],
   ])('%s lets nobody in', async (_, claims) => {
     const tokens = await verifier([keys.get(alg)?.jwk]);
     expect(await tokens.verify(await token(alg, claims))).toBeUndefined();
@@ -97,6 +100,7 @@ it.each([
   ['s3cret', 'not JSON'],
   ['{}', 'expected a JSON Web Key Set with keys'],
   ['{"keys":[]}', 'expected a JSON Web Key Set with keys'],
+  ['{"keys":[null]}', 'expected keys with fields'],
   ['{"keys":[{"kty":"RSA"}]}', 'key 1: expected one for HS256'],
   ['{"keys":[{"kty":"oct","k":"c2hvcnQ"}]}', 'key 1: a secret for HS256 has at least 32 bytes'],
   ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}', 'key 1: cannot be read'],

@@ -67,11 +67,14 @@ export class TokenVerifier {
           clockTolerance: CLOCK_TOLERANCE_S,
           currentDate: new Date(this.#now()),
         });
-        const claim = payload[GRANT_CLAIM] ?? {};
-        if (typeof claim !== 'object' || Array.isArray(claim)) return undefined;
+        const { sub, exp = 0, [GRANT_CLAIM]: claim = {} } = payload;
+        // jose looks whether there is a subject, not what it is.
+        if (typeof sub !== 'string') return undefined;
+        // Only what is left out grants all; null is not understood.
+        if (typeof claim !== 'object' || claim === null || Array.isArray(claim)) return undefined;
         const grant = parseGrant(claim as Readonly<Record<string, unknown>>);
-        const until = ((payload.exp ?? 0) + CLOCK_TOLERANCE_S) * 1000;
-        const principal: Principal = { id: `jwt:${payload.sub}`, grant, until };
+        const until = (exp + CLOCK_TOLERANCE_S) * 1000;
+        const principal: Principal = { id: `jwt:${sub}`, grant, until };
         this.#known.set(name, principal);
         this.#issued.add(principal);
         return principal;
@@ -114,8 +117,10 @@ function keySetOf(text: string): readonly JWK[] {
   const keys = typeof parsed === 'object' && parsed !== null && 'keys' in parsed ? parsed.keys : undefined;
   if (!Array.isArray(keys) || keys.length === 0)
     throw new UsageError('expected a JSON Web Key Set with keys');
+  if (!keys.every((key: unknown) => typeof key === 'object' && key !== null))
+    throw new UsageError('expected keys with fields');
   if (keys.length > MAX_KEYS) throw new UsageError(`expected at most ${MAX_KEYS} keys`);
-  return keys as readonly JWK[];
+  return keys;
 }
 
 async function verifyingKey(jwk: JWK, index: number): Promise<VerifyingKey> {

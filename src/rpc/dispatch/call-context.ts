@@ -58,6 +58,10 @@ export class CallContext implements MethodContext {
     return this.#task.budget;
   }
 
+  charge(units: number): void {
+    if (units > 0) this.#task.rate?.charge(units);
+  }
+
   get session(): object | undefined {
     return this.#task.caller.session;
   }

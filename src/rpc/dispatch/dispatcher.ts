@@ -11,11 +11,11 @@ import {
   type RawJson,
 } from '../../methods/method.ts';
 import { andThen } from '../../primitives/awaitable.ts';
-import { InvalidParamsError, StateUnavailableError } from '../../primitives/errors.ts';
+import { InvalidParamsError } from '../../primitives/errors.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import type { Refusal } from '../../telemetry/refusal-counter.ts';
 import type { Allowance } from '../limits/rates.ts';
-import { ANY_POINT, AT_LEAST_HEADER, formatPoint, parseAtLeast } from './at-least.ts';
+import { ANY_POINT, type AtLeastOptions, AtLeastWaits, parseAtLeast } from './at-least.ts';
 import { CallContext } from './call-context.ts';
 import { costOf } from './cost.ts';
 import { isExpected, type RpcError, RpcFailure, refusalOf, toRpcError } from './error-map.ts';
@@ -31,14 +31,14 @@ import {
   resultEntry,
 } from './framing.ts';
 import { GrantedSettings, isGranted } from './granted-settings.ts';
-import { headMoved, refresh } from './head-moved.ts';
+import { headMoved, isReorganised, mayBeReorganised, refresh } from './head-moved.ts';
 import { inParallel } from './in-parallel.ts';
 import { entryOf, refused } from './refused.ts';
 import type { AnswerOrigin, RpcResponse } from './response.ts';
-import { type Caller, type Message, Task } from './task.ts';
+import { type Caller, type Message, type NamedRequest, type OnServed, Task } from './task.ts';
 import { threadTurn } from './thread-turn.ts';
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends AtLeastOptions {
   readonly settings: MethodSettings;
   readonly maxBatch: number;
   /** Values and names in one body. Default: 40,000. */
@@ -47,12 +47,10 @@ export interface DispatcherOptions {
   readonly maxResponseBytes: number;
   /** Methods that this listener answers with 403. */
   readonly forbidden: ReadonlySet<string>;
+  /** The only methods that it serves; absent where that is all others. */
+  readonly only?: ReadonlySet<string> | undefined;
   /** Time to answer one request, all entries of a batch together. Default: 30,000. */
   readonly answerTimeoutMs?: number;
-  /** How long a request may wait for the block that its client asks for at least; 0 is not at all. Default: 2,000. */
-  readonly atLeastWaitMs?: number;
-  /** Requests that may wait so at the same time; more are refused at once. Default: 256. */
-  readonly maxAtLeastWaiting?: number;
 }
 
 export interface DispatcherModules {
@@ -61,22 +59,32 @@ export interface DispatcherModules {
   /** Has calls that enter native contracts run by an upstream; absent where they are refused. */
   readonly forward?: ForwardCall | undefined;
   /** Hears of failures that are not the client's; the client is told nothing of them. */
-  readonly onFault?: (method: string, error: unknown) => void;
+  readonly onFault?: (method: string, error: unknown, request: NamedRequest) => void;
   /** Hears of requests and calls that are turned away. */
   readonly onRefused?: (reason: Refusal) => void;
-  /** Hears of every answered entry. */
-  readonly onServed?: (method: string, code: number | undefined) => void;
+  /** Hears of every answered entry, and how long ago its request had arrived. */
+  readonly onServed?: OnServed;
+  /** Hears of every request that was worked on, once its answer is there. */
+  readonly onAnswered?: ((task: Task, answer: RpcResponse) => void) | undefined;
+}
+
+/** What a request may cost. */
+export interface Budget {
+  /** What its client may use; absent where nobody counts. */
+  readonly rate?: Allowance | undefined;
+  /** The most that one request may cost now, in units. */
+  readonly affordable?: number;
 }
 
 const MAX_METHOD_CHARS = 128;
 const LONG_BODY_BYTES = 65_536;
+/** What a body costs that was refused once it was parsed, beside one that is served. */
+const UNREAD_FACTOR = 16;
 /** How often a request that met a reorg is run, each time on a new snapshot. */
 const MAX_RUNS = 3;
 /** A request that has taken longer is not run again: with this, all its runs together are little more than one. */
 const RERUN_WITHIN_MS = 2_000;
 const ANSWER_TIMEOUT_MS = 30_000;
-const AT_LEAST_WAIT_MS = 2_000;
-const MAX_AT_LEAST_WAITING = 256;
 /** Entries of one batch that wait for something at the same time. */
 const BATCH_CONCURRENCY = 8;
 /** Entries of a batch that are each too large by themselves, and worked out in vain, before it counts as full. */
@@ -84,33 +92,41 @@ const MAX_TOO_LARGE_ALONE = 8;
 
 /** JSON-RPC 2.0 over bytes: knows nothing of transports. */
 export class Dispatcher {
-  readonly #options: DispatcherOptions;
+  #options: DispatcherOptions;
   readonly #modules: DispatcherModules;
-  readonly #settings: GrantedSettings;
-  /** Requests that wait for a block. */
-  #waiting = 0;
+  #settings: GrantedSettings;
+  readonly #waits: AtLeastWaits;
 
   constructor(options: DispatcherOptions, modules: DispatcherModules) {
     this.#options = options;
     this.#modules = modules;
     this.#settings = new GrantedSettings(options.settings);
+    this.#waits = new AtLeastWaits(modules.head, options);
+  }
+
+  /** Goes by other options from now on. */
+  change(options: DispatcherOptions): void {
+    this.#options = options;
+    this.#settings = new GrantedSettings(options.settings);
   }
 
   /** Answers one request body, if the client may still use what it costs. Never throws and never rejects. */
-  handle(body: Buffer, caller: Caller, allowance?: Allowance): Awaitable<RpcResponse> {
+  handle(body: Buffer, caller: Caller, budget: Budget = {}): Awaitable<RpcResponse> {
     let task: Task;
     try {
       const atLeast = caller.atLeast === undefined ? ANY_POINT : parseAtLeast(caller.atLeast);
       const began = performance.now();
-      task = new Task(readMessage(body, this.#options), caller, atLeast);
+      task = new Task(readMessage(body, this.#options), caller, atLeast, began);
       threadTurn.note(began);
     } catch (error) {
-      const rpcError = this.#unpaid(body.length, [], allowance) ?? toRpcError(error);
+      // It has cost its parsing, and has no calls to count.
+      const rpcError = this.#unpaid(body.length * UNREAD_FACTOR, [], budget) ?? toRpcError(error);
       const { status = 200, retryAfter } = rpcError;
       const snapshot = this.#modules.head.snapshot();
       return { status, body: errorEntry('null', rpcError), snapshot, retryAfter };
     }
-    const unpaid = this.#unpaid(body.length, task.message, allowance);
+    task.rate = budget.rate;
+    const unpaid = this.#unpaid(body.length, task.message, budget);
     if (unpaid !== undefined) return refused(task.message, unpaid, this.#modules.head.snapshot());
     // To have parsed a long body is enough for one turn.
     const isLater = threadTurn.isOver || body.length > LONG_BODY_BYTES;
@@ -118,11 +134,16 @@ export class Dispatcher {
     return response instanceof Promise ? this.#inTime(task, response) : this.#settle(task, response);
   }
 
-  /** Takes what a request costs from what its client may use; the error if that is not enough. */
-  #unpaid(bytes: number, message: Message, allowance: Allowance | undefined): RpcError | undefined {
-    if (allowance === undefined) return undefined;
+  /** Takes what a request costs from what its client may use; the error if that is not enough, or more than we can do now. */
+  #unpaid(bytes: number, message: Message, { rate, affordable = Infinity }: Budget): RpcError | undefined {
+    if (rate === undefined && affordable === Infinity) return undefined;
     const { methods, head, onRefused } = this.#modules;
-    const seconds = allowance.take(costOf(message, bytes, methods, head.snapshot().head.number));
+    const units = costOf(message, bytes, methods, head.snapshot().head.number);
+    if (units > affordable) {
+      onRefused?.('shed');
+      return toRpcError(new MethodError({ code: 'OVERLOADED' }));
+    }
+    const seconds = rate?.take(units) ?? 0;
     if (seconds === 0) return undefined;
     onRefused?.('rate');
     return toRpcError(new RpcFailure({ code: 'RATE_LIMITED', seconds }));
@@ -151,6 +172,7 @@ export class Dispatcher {
   #settle(task: Task, response: RpcResponse): RpcResponse {
     const answer = this.#fit(task, response);
     task.settle(answer.answered ?? []);
+    this.#modules.onAnswered?.(task, answer);
     return answer;
   }
 
@@ -173,29 +195,13 @@ export class Dispatcher {
   }
 
   async #wait(task: Task, snapshot: Snapshot): Promise<RpcResponse> {
-    const { atLeastWaitMs = AT_LEAST_WAIT_MS, maxAtLeastWaiting = MAX_AT_LEAST_WAITING } = this.#options;
-    const { head } = this.#modules;
-    if (this.#waiting >= maxAtLeastWaiting) {
-      this.#modules.onRefused?.('waiting');
-      return refused(task.message, toRpcError(new MethodError({ code: 'OVERLOADED' })), snapshot);
-    }
-    const now = performance.now();
-    task.waitUntil ??= now + atLeastWaitMs;
-    this.#waiting++;
-    const reached = await head.reached(task.atLeast, task.waitUntil - now, task.caller.signal).finally(() => {
-      this.#waiting--;
-    });
-    if (reached) return this.#start(task);
-    const last = head.snapshot();
-    this.#modules.onRefused?.('not_reached');
-    const failure = new RpcFailure({
-      code: 'NOT_REACHED',
-      header: AT_LEAST_HEADER,
-      point: formatPoint(task.atLeast),
-      head: last.head.number,
-      milliseconds: atLeastWaitMs,
-    });
-    return refused(task.message, toRpcError(failure), last);
+    const { onRefused, head } = this.#modules;
+    const end = await this.#waits.wait(task, snapshot);
+    if (end === 'reached') return this.#start(task);
+    onRefused?.(end === 'full' ? 'waiting' : 'not_reached');
+    const failure =
+      end === 'full' ? new MethodError({ code: 'OVERLOADED' }) : this.#waits.failure(task.atLeast);
+    return refused(task.message, toRpcError(failure), head.snapshot());
   }
 
   /** One request, one snapshot: when the chain changes under it, all of it runs again on the next one. */
@@ -293,14 +299,15 @@ export class Dispatcher {
   /** Runs one call; what goes wrong is a value, except a reorg, which concerns the whole request. */
   #run(call: Call, context: CallContext, task: Task): Awaitable<RawJson | RpcError> {
     const { snapshot } = context;
-    const { forbidden } = this.#options;
+    const { forbidden, only } = this.#options;
     const { methods, onServed } = this.#modules;
     try {
       if (forbidden.has(call.method)) {
         throw new RpcFailure({ code: 'METHOD_NOT_PUBLIC', method: call.method });
       }
-      if (!isGranted(call.method, task.caller.principal)) {
-        throw new RpcFailure({ code: 'METHOD_NOT_GRANTED', method: shorten(call.method) });
+      const by = only?.has(call.method) === false ? 'endpoint' : 'key';
+      if (by === 'endpoint' || !isGranted(call.method, task.caller.principal)) {
+        throw new RpcFailure({ code: 'METHOD_NOT_GRANTED', method: shorten(call.method), by });
       }
       const method = methods.get(call.method);
       if (method === undefined)
@@ -309,18 +316,18 @@ export class Dispatcher {
       checkParamCount(method, params);
       const began = performance.now();
       const result = method.handle(params, context);
-      threadTurn.note(began);
+      const ended = threadTurn.note(began);
       if (result instanceof Promise) {
         return result.then(
           (json) => {
             context.snapshot.assertCurrent();
-            onServed?.(call.method, undefined);
+            onServed?.(call.method, undefined, secondsOf(task), task);
             return json;
           },
           (error: unknown) => this.#fail(call, task, snapshot, error),
         );
       }
-      onServed?.(call.method, undefined);
+      onServed?.(call.method, undefined, secondsOf(task, ended), task);
       return result;
     } catch (error) {
       return this.#fail(call, task, snapshot, error);
@@ -329,26 +336,32 @@ export class Dispatcher {
 
   #fail(call: Call, task: Task, snapshot: Snapshot, error: unknown): Awaitable<RpcError> {
     if (isReorganised(error)) throw error;
-    if (!mayBeReorganised(error)) return this.#report(call, error);
+    if (!mayBeReorganised(error)) return this.#report(call, task, error);
     return headMoved(this.#modules.head, snapshot, error).then(() => {
       snapshot.assertCurrent();
       // The store may also have forgotten what the snapshot could still read: the next one can say so.
       if (this.#modules.head.snapshot() !== snapshot && mayRunAgain(task)) {
         throw new HeadError({ code: 'REORGANISED' }, undefined, { cause: error });
       }
-      return this.#report(call, error);
+      return this.#report(call, task, error);
     });
   }
 
-  #report(call: Call, error: unknown): RpcError {
+  #report(call: Call, task: Task, error: unknown): RpcError {
     const { onFault, onServed, onRefused, methods } = this.#modules;
-    if (!isExpected(error)) onFault?.(call.method, error);
+    if (!isExpected(error)) onFault?.(call.method, error, task);
     const refusal = refusalOf(error);
     if (refusal !== undefined) onRefused?.(refusal);
     const rpcError = toRpcError(error);
-    onServed?.(methods.has(call.method) ? call.method : 'unknown', rpcError.code);
+    const method = methods.has(call.method) ? call.method : 'unknown';
+    task.errorCode ??= rpcError.code;
+    onServed?.(method, rpcError.code, secondsOf(task), task);
     return rpcError;
   }
+}
+
+function secondsOf({ began }: Task, ended: number = performance.now()): number {
+  return (ended - began) / 1_000;
 }
 
 function originOf(snapshot: Snapshot, isForwarded: boolean): AnswerOrigin {
@@ -369,15 +382,6 @@ function isError(outcome: RawJson | RpcError): outcome is RpcError {
   return typeof outcome === 'object' && !Buffer.isBuffer(outcome);
 }
 
-function isReorganised(error: unknown): boolean {
-  return error instanceof HeadError && error.type.code === 'REORGANISED';
-}
-
 function mayRunAgain({ runs, rerunUntil }: Task): boolean {
   return runs < MAX_RUNS && (rerunUntil === undefined || performance.now() < rerunUntil);
-}
-
-/** Blocks that were taken off the chain show themselves below as state that cannot be had, in several words. */
-function mayBeReorganised(error: unknown): boolean {
-  return error instanceof StateUnavailableError || !isExpected(error);
 }

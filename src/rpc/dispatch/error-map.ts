@@ -26,7 +26,7 @@ export type RpcErrorType =
   | { readonly code: 'INVALID_REQUEST'; readonly reason: string }
   | { readonly code: 'METHOD_NOT_FOUND'; readonly method: string }
   | { readonly code: 'METHOD_NOT_PUBLIC'; readonly method: string }
-  | { readonly code: 'METHOD_NOT_GRANTED'; readonly method: string }
+  | { readonly code: 'METHOD_NOT_GRANTED'; readonly method: string; readonly by: 'key' | 'endpoint' }
   | { readonly code: 'UNAUTHORIZED' }
   | { readonly code: 'RATE_LIMITED'; readonly seconds: number }
   | { readonly code: 'ACCESS_REFUSED'; readonly by: 'host' | 'origin' }
@@ -98,7 +98,7 @@ function describe(type: ErrorType): RpcError {
     case 'METHOD_NOT_GRANTED':
       return {
         code: -32004,
-        message: `the method ${type.method} is not available with this key`,
+        message: `the method ${type.method} is not available ${type.by === 'key' ? 'with this key' : 'on this endpoint'}`,
         status: 403,
       };
     case 'UNAUTHORIZED':

@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { HeadError } from '../../head/errors.ts';
 import type { Head } from '../../head/head.ts';
 import type { Snapshot } from '../../head/snapshot.ts';
-import { TakenOffError } from '../../primitives/errors.ts';
+import { StateUnavailableError, TakenOffError } from '../../primitives/errors.ts';
+import { isExpected } from './error-map.ts';
 
 /** The most that one block may take to be executed and written; a new one is there long before. */
 const MAX_MOVING_MS = 500;
@@ -25,4 +27,14 @@ export async function headMoved(
     await pause(CHECK_MS);
     await refresh(head);
   }
+}
+
+/** Whether what was read left the chain meanwhile. */
+export function isReorganised(error: unknown): boolean {
+  return error instanceof HeadError && error.type.code === 'REORGANISED';
+}
+
+/** Blocks that were taken off the chain show themselves below as state that cannot be had, in several words. */
+export function mayBeReorganised(error: unknown): boolean {
+  return error instanceof StateUnavailableError || !isExpected(error);
 }

@@ -15,6 +15,8 @@ export interface RpcResponse {
   readonly snapshot: AnswerOrigin | undefined;
   /** The calls whose results are in it: what they do beside it happens, and nothing that others wanted. */
   readonly answered?: readonly MethodContext[];
+  /** How its body is compressed; absent where it is not. */
+  readonly coding?: string;
   /** Seconds after which a client that was turned away may come again. */
   readonly retryAfter?: number | undefined;
 }

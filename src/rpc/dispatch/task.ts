@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import type { Point } from '../../head/head.ts';
 import type { LoadBudget } from '../../primitives/load-budget.ts';
 import type { Principal } from '../auth/grant.ts';
+import type { Allowance } from '../limits/rates.ts';
 import type { readMessage } from './framing.ts';
 
 export type Message = ReturnType<typeof readMessage>;
@@ -19,36 +21,77 @@ export interface Caller {
   readonly connection?: object;
   /** The header `x-chain-at-least`, as it came. */
   readonly atLeast?: string | undefined;
+  /** What the client calls the request, if it has a name for it. */
+  readonly requestId?: string | undefined;
+  /** The header `traceparent`, as it came; read where requests are traced. */
+  readonly traceparent?: string | undefined;
   /** What the request does to the subscriptions of its connection, where it can have any. */
   readonly session?: object | undefined;
 }
 
+/** A request as the log names it; the name is made when somebody asks for it. */
+export interface NamedRequest {
+  readonly requestId: string;
+}
+
+/** What hears of an answered entry: its method if it is known, its error code, and how long ago the request had arrived. */
+export type OnServed = (
+  method: string,
+  code: number | undefined,
+  seconds: number,
+  request: NamedRequest,
+) => void;
+
 /** A request on its way, through as many runs as it takes. */
-export class Task {
+export class Task implements NamedRequest {
   readonly message: Message;
   readonly caller: Caller;
   readonly atLeast: Point;
+  /** When all of it had arrived. */
+  readonly began: number;
   /** Until when it waits for that point, in all its runs together. */
   waitUntil: number | undefined;
   /** After which it is not run again. */
   rerunUntil: number | undefined;
   /** What it may have loaded, in all its runs together; made when something is. */
   budget: LoadBudget | undefined;
+  /** The first error of its calls. */
+  errorCode: number | undefined;
+  readonly traceparent: string | undefined;
+  /** What its client may use; absent where nobody counts. */
+  rate: Allowance | undefined;
   runs = 0;
   #abort: AbortController | undefined;
   #hasEnded = false;
   #isSettled = false;
+  #requestId: string | undefined;
   #effects: { readonly call: object; readonly effect: (isAnswered: boolean) => void }[] = [];
 
-  constructor(message: Message, caller: Caller, atLeast: Point) {
+  constructor(message: Message, caller: Caller, atLeast: Point, began: number) {
     this.message = message;
     this.caller = caller;
     this.atLeast = atLeast;
+    this.began = began;
+    // A connection has its next request, with another name, while work on this one may still end.
+    this.#requestId = caller.requestId;
+    this.traceparent = caller.traceparent;
   }
 
   /** Who takes turns with others: all connections of an address. */
   get client(): string {
     return this.caller.address ?? this.caller.client;
+  }
+
+  /** The name of the request in the log: the client's, or one that is made when there is a line to write. */
+  get requestId(): string {
+    this.#requestId ??= randomBytes(8).toString('hex');
+    return this.#requestId;
+  }
+
+  /** The methods of its calls; one that is not known has no name. */
+  methods(known: { has(name: string): boolean }): readonly string[] {
+    const calls = 'method' in this.message ? [this.message] : this.message;
+    return calls.map((call) => ('method' in call && known.has(call.method) ? call.method : 'unknown'));
   }
 
   get connection(): object {

@@ -51,15 +51,17 @@ export class ThreadTurn {
     return this.#busyMs >= MAX_TURN_MS;
   }
 
-  /** Notes work that began at this time and ends now. */
-  note(began: number): void {
-    this.#busyMs += performance.now() - began;
-    if (this.#isWatched || this.#busyMs < NOTICED_MS) return;
+  /** Notes work that began at this time and ends now; gives the time, which costs to ask for. */
+  note(began: number): number {
+    const now = performance.now();
+    this.#busyMs += now - began;
+    if (this.#isWatched || this.#busyMs < NOTICED_MS) return now;
     this.#isWatched = true;
     setImmediate(() => {
       this.#isWatched = false;
       this.#busyMs = 0;
     });
+    return now;
   }
 
   /** Begins work in a later turn in which there is time. How much waits is the caller's to bound. */

@@ -147,7 +147,7 @@ describe.each(['hybrid', 'node'] as const)('over a socket, the %s front', (front
   it('lets browsers see these headers and send theirs (B3)', async () => {
     await start();
     expect((await post(NUMBER)).headers.get('access-control-expose-headers')).toBe(
-      'x-chain-head, x-chain-pending, x-chain-source, retry-after',
+      'x-chain-head, x-chain-pending, x-chain-source, x-request-id, retry-after',
     );
     const preflight = await fetch(url, { method: 'OPTIONS' });
     expect(preflight.headers.get('access-control-allow-headers')).toContain('x-chain-at-least');

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { networkOf } from '../limits/client-address.ts';
 import type { ClientMemory, HeldBytes, Holder } from '../limits/client-memory.ts';
 import { addressOf } from '../limits/connection.ts';
 
@@ -15,6 +16,8 @@ const MAX_WAITING = 128;
  */
 export class HttpConnection implements Holder {
   readonly socket: Socket;
+  /** The address at the other end. */
+  readonly peer: string;
   readonly client: string;
   readonly #held: HeldBytes;
   readonly #waiting: { readonly response: ServerResponse; readonly serve: () => void }[] = [];
@@ -23,7 +26,8 @@ export class HttpConnection implements Holder {
 
   constructor(socket: Socket, memory: ClientMemory) {
     this.socket = socket;
-    this.client = addressOf(socket);
+    this.peer = addressOf(socket);
+    this.client = networkOf(this.peer);
     this.#held = memory.hold(this);
     socket.once('close', () => this.#held.release());
   }

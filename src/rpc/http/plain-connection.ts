@@ -9,18 +9,21 @@ import { byteLength } from '../dispatch/framing.ts';
 import type { RpcResponse } from '../dispatch/response.ts';
 import type { Caller } from '../dispatch/task.ts';
 import { type AccessPolicy, HostMemory } from '../limits/access.ts';
-import type { ClientAddresses } from '../limits/client-address.ts';
+import { type ClientAddresses, networkOf } from '../limits/client-address.ts';
 import type { ClientMemory, HeldBytes, Holder } from '../limits/client-memory.ts';
 import { addressOf, disconnectSignal } from '../limits/connection.ts';
 import { ArrivingBytes } from './arriving-bytes.ts';
+import type { Compressor } from './compression.ts';
 import { type PlainAccess, readPlainHead } from './plain-request.ts';
-import type { ResponseHeads } from './response-head.ts';
+import { ownHeaders, type ResponseHeads } from './response-head.ts';
 
 export interface PlainConnectionOptions {
   readonly maxBodyBytes: number;
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** Whether requests are traced. */
+  readonly readsTraceparent?: boolean;
 }
 
 export interface PlainConnectionModules {
@@ -29,6 +32,7 @@ export interface PlainConnectionModules {
   readonly memory: ClientMemory;
   readonly access: AccessPolicy;
   readonly addresses: ClientAddresses;
+  readonly compressor: Compressor;
   /** Absent where nobody needs a key. */
   readonly gate?: Gate | undefined;
   /** Takes a socket, with nothing of it read, over to node:http. */
@@ -73,7 +77,10 @@ export class PlainConnection implements Caller, Holder {
   #paused = false;
   #hasAnswered = false;
   #atLeast: string | undefined;
+  #requestId: string | undefined;
+  #traceparent: string | undefined;
   #credential: string | undefined;
+  #encodings: string | undefined;
   #principal: Principal | undefined;
   readonly #access: PlainAccess;
   /** Since the connection or the request began, or the last answer was given. */
@@ -84,14 +91,16 @@ export class PlainConnection implements Caller, Holder {
     this.#options = options;
     this.#modules = modules;
     this.#peer = addressOf(socket);
-    this.#client = this.#peer;
+    this.#client = networkOf(this.#peer);
     this.#held = modules.memory.hold(this);
-    const { access, gate, addresses } = modules;
+    const { access, gate, addresses, compressor } = modules;
     this.#access = {
       host: access.checksHost ? new HostMemory(access) : undefined,
       checksOrigin: access.checksOrigin,
       wantsCredential: gate !== undefined,
       wantsForwarded: addresses.trusts(this.#peer),
+      wantsEncodings: compressor.isOn,
+      wantsTraceparent: options.readsTraceparent === true,
     };
     socket.on('data', this.#onData);
     socket.on('drain', this.#onDrain);
@@ -103,6 +112,16 @@ export class PlainConnection implements Caller, Holder {
   /** Of the request being answered: there is one at a time. */
   get atLeast(): string | undefined {
     return this.#atLeast;
+  }
+
+  /** Likewise. */
+  get requestId(): string | undefined {
+    return this.#requestId;
+  }
+
+  /** Likewise. */
+  get traceparent(): string | undefined {
+    return this.#traceparent;
   }
 
   /** Likewise: a proxy has many. */
@@ -205,7 +224,10 @@ export class PlainConnection implements Caller, Holder {
         this.socket.cork();
       }
       this.#atLeast = head.atLeast;
+      this.#requestId = head.requestId;
+      this.#traceparent = head.traceparent;
       this.#credential = head.credential;
+      this.#encodings = head.encodings;
       if (this.#access.wantsForwarded) this.#client = this.#modules.addresses.of(this.#peer, head.forwarded);
       this.#serve(bytes.subarray(bodyStart, end));
     }
@@ -214,7 +236,7 @@ export class PlainConnection implements Caller, Holder {
   }
 
   #serve(body: Buffer): void {
-    const answer = this.#answer(body);
+    const answer = this.#modules.compressor.pack(this.#answer(body), this.#encodings);
     if (!(answer instanceof Promise)) {
       this.#send(answer);
       return;
@@ -254,16 +276,17 @@ export class PlainConnection implements Caller, Holder {
       socket.destroy();
       return;
     }
-    const { status, body, snapshot, retryAfter } = answer;
+    const { status, body, snapshot } = answer;
     const { answerer, heads } = this.#modules;
     const isLast = answerer.draining;
     this.#hasAnswered = true;
     this.#ageMs = 0;
     if (body === undefined) {
-      this.#blocked = !socket.write(heads.bodilessText(status, snapshot, isLast), 'latin1');
+      const head = heads.bodilessText(status, snapshot, isLast, ownHeaders(answer, this.#requestId));
+      this.#blocked = !socket.write(head, 'latin1');
     } else {
       const length = byteLength(body);
-      const head = heads.text(status, length, snapshot, isLast, retryAfter);
+      const head = heads.text(status, length, snapshot, isLast, ownHeaders(answer, this.#requestId));
       if (typeof body === 'string') {
         // As many bytes as characters: it is ASCII, and need not be encoded.
         this.#blocked = !socket.write(head + body, length === body.length ? 'latin1' : 'utf8');

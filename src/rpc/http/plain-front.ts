@@ -21,7 +21,7 @@ export class PlainFront {
   constructor(
     server: Server,
     options: PlainFrontOptions,
-    modules: Pick<PlainConnectionModules, 'answerer' | 'heads' | 'memory' | 'access' | 'gate' | 'addresses'>,
+    modules: Omit<PlainConnectionModules, 'handOver' | 'onGone'>,
   ) {
     const takeOver = server.listeners('connection') as unknown as readonly ((socket: Socket) => void)[];
     const connectionModules: PlainConnectionModules = {

@@ -50,6 +50,32 @@ describe('a plain head', () => {
     expect(read(PLAIN)).toMatchObject({ atLeast: undefined });
   });
 
+  it.each(['a', '0f8fad5b-d9cb-469f-a165-70867728950e', 'A_b.c-9'])('may have a name: %s', (requestId) => {
+    const text = request(
+      'Host: a',
+      `X-Request-ID: ${requestId}`,
+      'Content-Type: application/json',
+      'Content-Length: 1',
+    );
+    expect(read(text)).toMatchObject({ bodyLength: 1, requestId });
+    expect(read(PLAIN)).toMatchObject({ requestId: undefined });
+  });
+
+  it('may say which trace it is part of, where that is read', () => {
+    const headers = ['Host: a', 'Content-Type: application/json', 'Content-Length: 1'];
+    const traced = (...more: readonly string[]) =>
+      readPlainHead(Buffer.from(request(...headers, ...more)), 0, 1_000, {
+        checksOrigin: false,
+        wantsTraceparent: true,
+      });
+    expect(traced('Traceparent: 00-a-b-01')).toMatchObject({ traceparent: '00-a-b-01' });
+    expect(traced()).toMatchObject({ traceparent: undefined });
+    expect(read(request(...headers, 'Traceparent: 00-a-b-01'))).toMatchObject({ traceparent: undefined });
+    for (const more of [['Traceparent:  a'], ['Traceparent: a '], ['Traceparent: a', 'traceparent: a']]) {
+      expect(traced(...more)).toBe('other');
+    }
+  });
+
   it('is waited for, whatever its last byte', () => {
     for (let length = 0; length < PLAIN.length; length++) {
       expect(read(PLAIN.slice(0, length)), JSON.stringify(PLAIN.slice(0, length))).toBe('more');
@@ -106,6 +132,12 @@ describe('left to node is', () => {
     ['two spaces before a block to wait for', having('X-Chain-At-Least:  1')],
     ['a block to wait for in hex', having('X-Chain-At-Least: 0x1')],
     ['a block to wait for of many digits', having(`X-Chain-At-Least: ${'1'.repeat(33)}`)],
+    ['two names', having('X-Request-ID: a', 'X-Request-ID: a')],
+    ['an empty name', having('X-Request-ID:')],
+    ['a space after a name', having('X-Request-ID: a ')],
+    ['two spaces before a name', having('X-Request-ID:  a')],
+    ['what is no name', having('X-Request-ID: a"b')],
+    ['a name that is too long', having(`X-Request-ID: ${'a'.repeat(65)}`)],
     ['a head of many bytes', having(`X: ${'x'.repeat(10_000)}`)],
     ['a head of many lines', having(...Array.from({ length: 100 }, () => 'X: x'))],
   ])('%s', (_, text) => {

@@ -2,6 +2,7 @@ import { credentialOf } from '../auth/authenticator.ts';
 import { AT_LEAST_HEADER } from '../dispatch/at-least.ts';
 import type { HostMemory } from '../limits/access.ts';
 import { FORWARDED_HEADER } from '../limits/client-address.ts';
+import { MAX_REQUEST_ID_CHARS, REQUEST_ID_HEADER, TRACEPARENT_HEADER } from './client-request-id.ts';
 
 /**
  * The one shape of request that is read straight off a socket: `POST / HTTP/1.1`, one Content-Length, a JSON content
@@ -13,10 +14,16 @@ export interface PlainHead {
   readonly bodyLength: number;
   /** The value of `x-chain-at-least`: digits and semicolons. */
   readonly atLeast: string | undefined;
+  /** What the client calls the request. */
+  readonly requestId: string | undefined;
+  /** The trace that the request is part of, where that is read. */
+  readonly traceparent: string | undefined;
   /** What proves who asks, where that is asked for. */
   readonly credential: string | undefined;
   /** Whom a proxy asks for, where that counts. */
   readonly forwarded: string | undefined;
+  /** What the client can unpack, where that counts. */
+  readonly encodings: string | undefined;
 }
 
 /** What a request must have to be anybody's but node's: a host that is known to be allowed, and no origin to judge. */
@@ -26,6 +33,10 @@ export interface PlainAccess {
   readonly checksOrigin: boolean;
   /** Whether keys are asked for: then those in headers are read. */
   readonly wantsCredential?: boolean;
+  /** Whether answers may be compressed: then what the client takes is read. */
+  readonly wantsEncodings?: boolean;
+  /** Whether requests are traced: then `traceparent` is read. */
+  readonly wantsTraceparent?: boolean;
   /** Whether it comes from a proxy that is trusted: then whom it asks for is read. */
   readonly wantsForwarded?: boolean;
 }
@@ -65,9 +76,13 @@ const CONNECTION = ascii('connection');
 const KEEP_ALIVE = ascii('keep-alive');
 const JSON_TYPE = ascii('application/json');
 const AT_LEAST = ascii(AT_LEAST_HEADER);
+const TRACEPARENT = ascii(TRACEPARENT_HEADER);
+const REQUEST_ID = ascii(REQUEST_ID_HEADER);
+const REQUEST_ID_BYTE = bytesMatching(/[\w.-]/);
 const AUTHORIZATION = ascii('authorization');
 const API_KEY = ascii('x-api-key');
 const FORWARDED = ascii(FORWARDED_HEADER);
+const ENCODINGS = ascii('accept-encoding');
 /** What node's parser or its server acts upon, beside the headers read here. */
 const NOT_PLAIN = ['transfer-encoding', 'expect', 'upgrade', 'proxy-connection'].map(ascii);
 
@@ -90,14 +105,26 @@ export function readPlainHead(
   let connections = 0;
   let bodyLength = -1;
   let atLeast: string | undefined;
+  let requestId: string | undefined;
+  let traceparent: string | undefined;
   let credential: string | undefined;
   let forwarded: string | undefined;
+  let encodings: string | undefined;
   for (let headers = 0; headers <= MAX_HEADERS; headers++) {
     if (at === limit) return unfinished;
     if (bytes[at] === CR) {
       if (at + 1 === limit) return unfinished;
       if (bytes[at + 1] !== LF || hosts !== 1 || types !== 1 || bodyLength === -1) return 'other';
-      return { bodyStart: at + 2, bodyLength, atLeast, credential, forwarded };
+      return {
+        bodyStart: at + 2,
+        bodyLength,
+        atLeast,
+        requestId,
+        traceparent,
+        credential,
+        forwarded,
+        encodings,
+      };
     }
 
     const nameStart = at;
@@ -146,13 +173,26 @@ export function readPlainHead(
     } else if (equals(bytes, nameStart, nameEnd, AT_LEAST)) {
       if (atLeast !== undefined || !isAtLeast(bytes, valueStart, valueEnd)) return 'other';
       atLeast = String.fromCharCode(...bytes.subarray(valueStart, valueEnd));
+    } else if (equals(bytes, nameStart, nameEnd, REQUEST_ID)) {
+      if (requestId !== undefined || !isRequestId(bytes, valueStart, valueEnd)) return 'other';
+      requestId = textOf(bytes, valueStart, valueEnd);
+    } else if (access.wantsTraceparent === true && equals(bytes, nameStart, nameEnd, TRACEPARENT)) {
+      // What is around it, or that there are two, is node's to judge.
+      if (traceparent !== undefined || bytes[valueStart] === SPACE || bytes[valueEnd - 1] === SPACE)
+        return 'other';
+      traceparent = textOf(bytes, valueStart, valueEnd);
+    } else if (access.wantsEncodings === true && equals(bytes, nameStart, nameEnd, ENCODINGS)) {
+      if (encodings !== undefined) return 'other';
+      encodings = textOf(bytes, valueStart, valueEnd);
     } else if (access.wantsForwarded === true && equals(bytes, nameStart, nameEnd, FORWARDED)) {
       if (forwarded !== undefined) return 'other';
-      forwarded = Buffer.from(bytes.subarray(valueStart, valueEnd)).toString('latin1');
+      forwarded = textOf(bytes, valueStart, valueEnd);
     } else if (access.wantsCredential === true) {
       const isKey = equals(bytes, nameStart, nameEnd, API_KEY);
       if (!isKey && !equals(bytes, nameStart, nameEnd, AUTHORIZATION)) continue;
-      const value = Buffer.from(bytes.subarray(valueStart, valueEnd)).toString('latin1');
+      // Spaces around it are node's to take off.
+      if (bytes[valueStart] === SPACE || bytes[valueEnd - 1] === SPACE) return 'other';
+      const value = textOf(bytes, valueStart, valueEnd);
       const given = credentialOf(isKey ? { 'x-api-key': value } : { authorization: value });
       // Two of them, or one that means nothing: node's to judge.
       if (given === undefined || credential !== undefined) return 'other';
@@ -160,6 +200,10 @@ export function readPlainHead(
     }
   }
   return 'other';
+}
+
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');
 }
 
 function isDigit(byte: number): boolean {
@@ -178,6 +222,13 @@ function isAtLeast(bytes: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     if (!isDigit(bytes[at] as number) && bytes[at] !== SEMICOLON) return false;
   }
+  return true;
+}
+
+/** Likewise: one that is no name is ignored, which is node's to do. */
+function isRequestId(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end === start || end - start > MAX_REQUEST_ID_CHARS) return false;
+  for (let at = start; at < end; at++) if (REQUEST_ID_BYTE[bytes[at] as number] === 0) return false;
   return true;
 }
 

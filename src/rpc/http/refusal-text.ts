@@ -2,12 +2,13 @@ import { RpcFailure, toRpcError } from '../dispatch/error-map.ts';
 import { byteLength, errorEntry } from '../dispatch/framing.ts';
 import type { RpcResponse } from '../dispatch/response.ts';
 import type { AccessRefusal } from '../limits/access.ts';
-import type { ResponseHeads } from './response-head.ts';
+import { ownHeaders, type ResponseHeads } from './response-head.ts';
 
 /** A whole answer, after which the connection is closed. */
-export function wholeText(heads: ResponseHeads, { status, body }: RpcResponse): string {
+export function wholeText(heads: ResponseHeads, answer: RpcResponse): string {
+  const { status, body } = answer;
   const text = body === undefined ? '' : body.toString();
-  return heads.text(status, byteLength(text), undefined, true) + text;
+  return heads.text(status, byteLength(text), undefined, true, ownHeaders(answer, undefined)) + text;
 }
 
 /** The whole answer to an upgrade that is refused. */

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import type { AnswerOrigin } from '../dispatch/response.ts';
+import type { AnswerOrigin, RpcResponse } from '../dispatch/response.ts';
+import { REQUEST_ID_HEADER } from './client-request-id.ts';
 
 /** What an answer was read from; undefined when no chain was asked. */
 export type Origin = AnswerOrigin | undefined;
@@ -14,14 +15,14 @@ const CORS_HEADERS = [
   'access-control-allow-origin',
   '*',
   'access-control-expose-headers',
-  'x-chain-head, x-chain-pending, x-chain-source, retry-after',
+  'x-chain-head, x-chain-pending, x-chain-source, x-request-id, retry-after',
 ];
 const PREFLIGHT_HEADERS = [
   ...CORS_HEADERS,
   'access-control-allow-methods',
   'POST, OPTIONS',
   'access-control-allow-headers',
-  'content-type, authorization, x-api-key, x-chain-at-least',
+  'content-type, authorization, x-api-key, x-chain-at-least, x-request-id, traceparent',
   'access-control-max-age',
   '86400',
 ];
@@ -54,9 +55,9 @@ export class ResponseHeads {
     status: number,
     length: string | undefined,
     origin: Origin,
-    retryAfter?: number,
+    more: readonly string[] = [],
   ): readonly string[] {
-    return this.#fixed(status, length).concat(retryHeader(retryAfter), chainHeaders(origin));
+    return this.#fixed(status, length).concat(more, chainHeaders(origin));
   }
 
   preflight(): readonly string[] {
@@ -64,25 +65,26 @@ export class ResponseHeads {
   }
 
   /** The head of an answer with a body, as node:http writes it from the same headers. */
-  text(status: number, length: number, origin: Origin, isLast: boolean, retryAfter?: number): string {
+  text(status: number, length: number, origin: Origin, isLast: boolean, more?: readonly string[]): string {
     let parts = this.#aroundLength.get(status);
     if (parts === undefined) {
       const [before = '', after = ''] = this.#render(status, LENGTH_MARK).split(LENGTH_MARK);
       parts = [before, after];
       this.#aroundLength.set(status, parts);
     }
-    const retry = retryAfter === undefined ? '' : lines(retryHeader(retryAfter));
-    return parts[0] + length + parts[1] + retry + this.#end(origin, isLast);
+    const own = more === undefined ? '' : lines(more);
+    return parts[0] + length + parts[1] + own + this.#end(origin, isLast);
   }
 
   /** The head of an answer without a body. */
-  bodilessText(status: number, origin: Origin, isLast: boolean): string {
+  bodilessText(status: number, origin: Origin, isLast: boolean, more?: readonly string[]): string {
     let head = this.#bodiless.get(status);
     if (head === undefined) {
       head = this.#render(status, undefined);
       this.#bodiless.set(status, head);
     }
-    return head + this.#end(origin, isLast);
+    const own = more === undefined ? '' : lines(more);
+    return head + own + this.#end(origin, isLast);
   }
 
   #fixed(status: number, length: string | undefined): string[] {
@@ -108,8 +110,16 @@ export class ResponseHeads {
   }
 }
 
-function retryHeader(seconds: number | undefined): readonly string[] {
-  return seconds === undefined ? [] : ['retry-after', String(seconds)];
+/** The headers that only this answer has; undefined for most. */
+export function ownHeaders(
+  { retryAfter, coding }: Pick<RpcResponse, 'retryAfter' | 'coding'>,
+  requestId: string | undefined,
+): readonly string[] | undefined {
+  if (retryAfter === undefined && coding === undefined && requestId === undefined) return undefined;
+  const retry = retryAfter === undefined ? [] : ['retry-after', String(retryAfter)];
+  const packed = coding === undefined ? [] : ['content-encoding', coding, 'vary', 'accept-encoding'];
+  const name = requestId === undefined ? [] : [REQUEST_ID_HEADER, requestId];
+  return [...retry, ...packed, ...name];
 }
 
 /** What an answer says of its snapshot (B3), and that an upstream ran a part of it (B17). While there is no pre-confirmed state, `none` says so (B6). */

@@ -14,10 +14,15 @@ export function isLoopback(address: string): boolean {
 
 /** Who a connection or request comes from, where proxies stand before us. */
 export class ClientAddresses {
-  readonly #trusted: BlockList;
+  #trusted = new BlockList();
 
   /** `proxies` are addresses and subnets whose word is taken for whom they ask. */
-  constructor(proxies: readonly string[] = []) {
+  constructor(proxies?: readonly string[]) {
+    this.trust(proxies);
+  }
+
+  /** Takes the word of these from now on, and of no others. */
+  trust(proxies: readonly string[] = []): void {
     this.#trusted = new BlockList();
     for (const proxy of proxies) {
       const [address = '', bits] = proxy.split('/');
@@ -33,7 +38,7 @@ export class ClientAddresses {
   }
 
   /**
-   * The address of a client: the peer's, or what trusted proxies say. Each proxy adds whom it saw at the end, so what is before the first
+   * The network of a client: the peer's, or what trusted proxies say. Each proxy adds whom it saw at the end, so what is before the first
    * that we do not trust may be made up.
    */
   of(peer: string, forwardedFor: string | undefined): string {
@@ -44,14 +49,15 @@ export class ClientAddresses {
       if (before === undefined || isIP(before) === 0) break;
       client = before;
     }
-    return client;
+    return networkOf(client);
   }
 }
 
-/** The name that requests of an address are counted under: one customer of a network has a whole /64 of IPv6. */
+/** The name that an address is counted under: one customer of a network has a whole /64 of IPv6. */
 export function networkOf(address: string): string {
   const plain = unmapped(address);
   if (isIP(plain) !== 6) return plain;
+  if (isLoopback(plain)) return '::1';
   const [head = '', tail] = (plain.split('%')[0] ?? '').split('::');
   const [before, after] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')));
   const zeros = tail === undefined ? 0 : 8 - (before?.length ?? 0) - (after?.length ?? 0);

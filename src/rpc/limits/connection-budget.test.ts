@@ -11,7 +11,10 @@ it('is one for all who share the memory, and gives places back', async () => {
   const admitted: Socket[] = [];
   gateConnections(server, (socket) => {
     const budget = admitted.length % 2 === 0 ? one : other;
-    if (!budget.admit(socket)) return false;
+    if (!budget.admit(socket)) {
+      socket.destroy();
+      return false;
+    }
     admitted.push(socket);
     return true;
   });

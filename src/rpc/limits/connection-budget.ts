@@ -33,12 +33,11 @@ export class ConnectionBudget {
   }
 }
 
-/** Puts a question before whoever takes the connections of a server. */
+/** Puts a question before whoever takes the connections of a server. Whoever says no ends the connection. */
 export function gateConnections(server: Server, admit: (socket: Socket) => boolean): void {
   const takeOver = server.listeners('connection') as unknown as readonly ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     if (admit(socket)) for (const listener of takeOver) listener.call(server, socket);
-    else socket.destroy();
   });
 }

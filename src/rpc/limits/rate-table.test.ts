@@ -30,6 +30,18 @@ describe('a rate', () => {
     expect(client.take(1, RATE)).toBeGreaterThan(0);
   });
 
+  it('takes what was found to cost more whatever is left, up to twice what can be saved', () => {
+    const { rates, pass } = table();
+    const client = rates.account('10.0.0.1');
+    client.charge(15, RATE);
+    expect(client.take(5, RATE)).toBe(0);
+    expect(client.take(1, RATE)).toBeCloseTo(0.1);
+    client.charge(1_000, RATE);
+    expect(client.take(1, RATE)).toBeCloseTo(2.1);
+    pass(2.2);
+    expect(client.take(1, RATE)).toBe(0);
+  });
+
   it('serves what costs more than can be saved to who has saved all, and has it paid afterwards', () => {
     const { rates, pass } = table();
     const client = rates.account('10.0.0.1');

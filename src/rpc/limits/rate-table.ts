@@ -74,6 +74,22 @@ export class RateTable {
     }
   }
 
+  /** Takes units from an account whatever is left: for what was found to cost more. It is in debt for no longer than twice its burst. */
+  charge(set: number, name: number, units: number, { perSecond, burstSeconds }: Rate): void {
+    const now = this.#now();
+    const most = now + BigInt(Math.round(2 * burstSeconds * SECOND));
+    const cost = BigInt(Math.round((units * SECOND) / perSecond));
+    const place = this.#placeOf(set, name, now);
+    for (;;) {
+      const before = Atomics.load(this.#times, place);
+      const debt = before > now ? before - now : 0n;
+      if (now + debt >= most) return;
+      let after = now + debt + cost;
+      if (after > most) after = most;
+      if (Atomics.compareExchange(this.#times, place, before, after) === before) return;
+    }
+  }
+
   #placeOf(set: number, name: number, now: bigint): number {
     const first = set * WAYS;
     let least = first;
@@ -105,5 +121,10 @@ export class RateAccount {
   /** Takes units; else says for how many seconds the client has to wait, and takes nothing. */
   take(units: number, rate: Rate): number {
     return this.#table.take(this.#set, this.#name, units, rate);
+  }
+
+  /** Takes units whatever is left. */
+  charge(units: number, rate: Rate): void {
+    this.#table.charge(this.#set, this.#name, units, rate);
   }
 }

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { testDispatcher, testMemory } from '../../../test/support/serve/dispatcher.ts';
 import { FakeChain } from '../../../test/support/serve/head.ts';
 import { startListener, TestClient } from '../../../test/support/serve/listener.ts';
@@ -83,11 +86,25 @@ describe.each(['hybrid', 'node'] as const)('a listener with rates and the %s fro
 it('is the same over WebSocket, where the connection goes on', async () => {
   await using listener = await startListener(undefined, { rates: rates() });
   using client = await TestClient.connect(listener.url);
-  for (let count = 0; count < 20; count++) expect((await client.ask('eth_chainId')).result).toBe('0x1');
+  // To connect was as much as ten of them.
+  for (let count = 0; count < 10; count++) expect((await client.ask('eth_chainId')).result).toBe('0x1');
   for (let count = 0; count < 3; count++) {
     const { error } = await client.ask('eth_chainId');
     expect([error?.code, error?.message]).toEqual([429, expect.stringContaining('too many requests')]);
   }
+});
+
+it('refuses connections over WebSocket beyond it', async () => {
+  await using listener = await startListener(undefined, { rates: rates() });
+  const clients = [await TestClient.connect(listener.url), await TestClient.connect(listener.url)];
+  await expect(TestClient.connect(listener.url)).rejects.toThrow('429');
+  const socket = new WebSocket(listener.url.replace('http', 'ws'));
+  // It is given up before it was open.
+  socket.on('error', () => undefined);
+  const [, { headers }] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+  expect(headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  socket.terminate();
+  for (const client of clients) client[Symbol.dispose]();
 });
 
 describe('a key', () => {

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { OWNER, type Principal } from '../auth/grant.ts';
-import { isLoopback, networkOf } from './client-address.ts';
+import { isLoopback } from './client-address.ts';
 import type { Rate, RateTable } from './rate-table.ts';
 
 /** How clients of one listener are limited. */
@@ -16,6 +16,8 @@ export interface RateOptions {
 export interface Allowance {
   /** Takes units; else says for how many seconds the client has to wait, and takes nothing. */
   take(units: number): number;
+  /** Takes units whatever is left: for what was found to cost more than it seemed to. */
+  charge(units: number): void;
 }
 
 /** Addresses whose allowance is at hand. */
@@ -23,15 +25,22 @@ const REMEMBERED = 10_000;
 
 /** The rates of the clients of one listener: of each address, and of each key wherever it is used. */
 export class Rates {
-  readonly #options: RateOptions;
+  #options: RateOptions;
   readonly #table: RateTable;
   readonly #ofAddresses = new LRUCache<string, Allowance>({ max: REMEMBERED });
   /** By what is made anew when keys are read again. */
-  readonly #ofKeys = new WeakMap<Principal, Allowance>();
+  #ofKeys = new WeakMap<Principal, Allowance>();
 
   constructor(options: RateOptions, table: RateTable) {
     this.#options = options;
     this.#table = table;
+  }
+
+  /** Goes by another rate from now on; what clients have used stays used. */
+  change(options: RateOptions): void {
+    this.#options = options;
+    this.#ofAddresses.clear();
+    this.#ofKeys = new WeakMap();
   }
 
   /** What somebody may use: with a key that of the key, else that of their address. Undefined where nothing is limited. */
@@ -45,7 +54,7 @@ export class Rates {
     const known = this.#ofAddresses.get(address);
     if (known !== undefined) return known;
     if (!limitLoopback && isLoopback(address)) return undefined;
-    const allowance = this.#allowance(`address ${networkOf(address)}`, { perSecond, burstSeconds });
+    const allowance = this.#allowance(`address ${address}`, { perSecond, burstSeconds });
     this.#ofAddresses.set(address, allowance);
     return allowance;
   }
@@ -64,6 +73,9 @@ export class Rates {
 
   #allowance(client: string, rate: Rate): Allowance {
     const account = this.#table.account(client);
-    return { take: (units) => account.take(units, rate) };
+    return {
+      take: (units) => account.take(units, rate),
+      charge: (units) => account.charge(units, rate),
+    };
   }
 }

@@ -104,6 +104,11 @@ export class WsConnection implements Sink, Holder {
     return this.socket.writableLength > this.#fullBytes;
   }
 
+  /** What the client has yet to take. */
+  get queuedBytes(): number {
+    return this.socket.writableLength;
+  }
+
   get heldBytes(): number {
     const unfinished = Math.max(0, this.socket.bytesRead - this.#readWhole);
     return CONNECTION_BYTES + unfinished + this.#aheadBytes + this.#session.filterBytes;

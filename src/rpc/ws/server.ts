@@ -5,9 +5,6 @@ import { WebSocketServer } from 'ws';
 import type { Options } from '../../config/table.ts';
 import type { StreamMetrics } from '../../subscriptions/metrics.ts';
 import type { Subscriber } from '../../subscriptions/session.ts';
-import type { Principal } from '../auth/grant.ts';
-import { type ClientAddresses, FORWARDED_HEADER } from '../limits/client-address.ts';
-import { addressOf } from '../limits/connection.ts';
 import { WsConnection, type WsConnectionModules, type WsConnectionOptions } from './connection.ts';
 
 export interface WebSocketOptions extends WsConnectionOptions {
@@ -48,8 +45,7 @@ export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-type WsServerModules = WebSocketModules &
-  Omit<WsConnectionModules, 'principal' | 'address'> & { readonly addresses: ClientAddresses };
+type WsServerModules = WebSocketModules & Omit<WsConnectionModules, 'principal' | 'address'>;
 
 /** The WebSocket half of a listener: connections that node:http hands over. */
 export class WsServer {
@@ -76,6 +72,7 @@ export class WsServer {
     } as ConstructorParameters<typeof WebSocketServer>[0]);
     this.#pinging = setInterval(() => this.#ping(), pingIntervalMs);
     this.#pinging.unref();
+    modules.metrics.measure(this);
   }
 
   /** Takes a connection over. */
@@ -83,7 +80,7 @@ export class WsServer {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    principal: Principal | undefined,
+    client: Pick<WsConnectionModules, 'principal' | 'address'>,
   ): void => {
     const { options, answerer } = this.#modules;
     if (answerer.draining) {
@@ -91,14 +88,16 @@ export class WsServer {
       return;
     }
     this.#server.handleUpgrade(request, socket, head, (ws) => {
-      const forwarded = request.headers[FORWARDED_HEADER]?.toString();
-      const address = this.#modules.addresses.of(addressOf(request.socket), forwarded);
-      const modules = { ...this.#modules, principal, address };
+      const modules = { ...this.#modules, ...client };
       const connection = new WsConnection(ws, socket as Socket, options, modules);
       this.#connections.add(connection);
       ws.on('close', () => this.#connections.delete(connection));
     });
   };
+
+  queuedBytes(): readonly number[] {
+    return [...this.#connections].map(({ queuedBytes }) => queuedBytes);
+  }
 
   /** Closes connections as soon as they have no request under way. */
   drain(): void {

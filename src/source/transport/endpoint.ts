@@ -25,15 +25,17 @@ export function parseEndpoint(text: string): Endpoint {
   }
   const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
   const headers: Record<string, string> = {};
+  const basic = Buffer.from(`${user}:${password}`).toString('base64');
   if (user !== '' || password !== '') {
     // fetch refuses a URL with credentials in it.
-    headers['authorization'] = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+    headers['authorization'] = `Basic ${basic}`;
     url.username = '';
     url.password = '';
   }
   const name = redactUrls(url.href).replace(/\/$/, '');
   const shown = new Set(name.split(/[/?]/));
-  const secrets = [user, password, ...url.pathname.split('/'), ...url.searchParams.values()].filter(
+  const inUrl = [...url.pathname.split('/'), ...url.searchParams.values()];
+  const secrets = [user, password, basic, ...inUrl].filter(
     (part) => part.length >= SHORTEST_SECRET && !shown.has(part),
   );
   return {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CodecError } from '../../chain/byte-codec.ts';
-import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './logs/posting-codec.ts';
+import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from '../postings.ts';
 import { decodeIndexes, encodeIndexes } from './logs/write-postings.ts';
 import { decodeMarks, encodeMarks } from './meta.ts';
 import { decodeUndo, encodeUndo } from './write/undo-codec.ts';

@@ -3,6 +3,7 @@ import type { AppendOptions, Marks, Pin, Store, StoreChanges } from '../interfac
 import type { LmdbStoreOptions } from './options.ts';
 import { openParts, type StoreParts } from './parts.ts';
 import { LmdbReader } from './read/reader.ts';
+import { type StoreSizes, sizesOf } from './sizes.ts';
 import { LmdbChanges } from './write/changes.ts';
 import { ThreadChanges } from './write/thread-changes.ts';
 import { StoreWriter, type WriterModules } from './write/writer.ts';
@@ -24,12 +25,12 @@ export async function openWrittenStore(
 
 /** A store in one LMDB file: it reads by itself, and has its changes made by whoever makes them. */
 export class LmdbStore extends LmdbReader implements Store {
-  readonly #root: StoreParts['tables']['root'];
+  readonly #parts: StoreParts;
   readonly #changes: StoreChanges;
 
   constructor(parts: StoreParts, changes: StoreChanges) {
     super(parts);
-    this.#root = parts.tables.root;
+    this.#parts = parts;
     this.#changes = changes;
   }
 
@@ -65,8 +66,13 @@ export class LmdbStore extends LmdbReader implements Store {
     return this.#changes.mark(marks);
   }
 
+  /** How large it is, what it may grow by, and how many changes behind the oldest of its readers is. */
+  sizes(): StoreSizes {
+    return sizesOf(this.#parts);
+  }
+
   async close(): Promise<void> {
     await this.#changes.close();
-    await this.#root.close();
+    await this.#parts.tables.root.close();
   }
 }

@@ -51,6 +51,7 @@ class SlowHistory implements History {
 
 /** A client that now and then takes a while. */
 class Reader extends HeldLogs implements Sink {
+  readonly client = '192.0.2.1';
   readonly request: LogRequest;
   isClosed = false;
   #waiting = 0;

@@ -4,6 +4,7 @@ import type { Options } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
 import type { BlockJson } from '../../head/block-json.ts';
 import type { Hex } from '../../primitives/hex.ts';
+import { Shares } from '../../primitives/shares.ts';
 import { mostUndoBlocks } from '../../primitives/undo-window.ts';
 import { Filters, type FiltersOptions } from '../filters/filters.ts';
 import type { FilterMetrics } from '../filters/metrics.ts';
@@ -25,7 +26,7 @@ export interface StreamsOptions
     BlockStreamsOptions,
     StateStreamsOptions {
   readonly maxPerConnection: number;
-  /** Subscriptions of all connections together. */
+  /** Subscriptions of all connections together, of which one client may have half. */
   readonly maxSubscriptions: number;
 }
 
@@ -82,12 +83,13 @@ export class Streams implements Subscriber {
   readonly filters: Filters | undefined;
   readonly #sinks = new Map<Sink, number>();
   readonly #idBase = `0x${randomBytes(8).toString('hex').replace(/^0/, '1')}`;
-  /** Subscriptions, and places taken for some. */
-  #count = 0;
+  /** Subscriptions, and places taken for some, by client. */
+  readonly #places: Shares;
 
   constructor(options: StreamsOptions, modules: StreamsModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#places = Shares.ofPlaces(options.maxSubscriptions);
     const ledger = new Ledger(options, modules.tip);
     this.#ledger = ledger;
     this.#logs = new LogStreams(options, { ...modules, ledger });
@@ -127,14 +129,12 @@ export class Streams implements Subscriber {
     return this.#options.maxPerConnection;
   }
 
-  takePlace(): boolean {
-    if (this.#count >= this.#options.maxSubscriptions) return false;
-    this.#count++;
-    return true;
+  takePlace(client: string): boolean {
+    return this.#places.take(client, 1);
   }
 
-  givePlaceBack(): void {
-    this.#count--;
+  givePlaceBack(client: string): void {
+    this.#places.give(client, 1);
   }
 
   /** The same for the same place on every connection, so that connections can share messages. */
@@ -147,7 +147,7 @@ export class Streams implements Subscriber {
     this.#modules.metrics.subscribed(request.kind, 1);
     const close = this.#begin(request, id, sink);
     return () => {
-      this.givePlaceBack();
+      this.givePlaceBack(sink.client);
       const left = (this.#sinks.get(sink) ?? 1) - 1;
       if (left === 0) this.#sinks.delete(sink);
       else this.#sinks.set(sink, left);

@@ -39,6 +39,7 @@ const json = new BlockJson({
 
 /** A client: what it was sent, and the receipts it holds. */
 class Client implements Sink {
+  readonly client = '192.0.2.1';
   readonly isFull = false;
   readonly held: string[] = [];
   readonly problems: string[] = [];

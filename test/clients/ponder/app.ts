@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { start, tempDir, until } from '../../support/servers/process.ts';
@@ -94,8 +95,9 @@ export async function startPonder(rpc: string, token: string): Promise<PonderApp
   await mkdir(join(folder.path, 'src/api'), { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder.path, name), text);
   await symlink(tools, join(folder.path, 'node_modules'));
-  // The first free port from there on: it says which.
-  const args = ['start', '--schema', 'app', '--port', '20000', '--log-format', 'json'];
+  // The first free port from there on: it says which. Two that start together and look from one on may find the same.
+  const from = randomInt(20_000, 30_000);
+  const args = ['start', '--schema', 'app', '--port', String(from), '--log-format', 'json'];
   const running = start(join(tools, '.bin/ponder'), args, {
     cwd: folder.path,
     env: { RPC: rpc, TOKEN: token, PONDER_TELEMETRY_DISABLED: '1' },

@@ -32,7 +32,7 @@ export async function crowding({ checks, seed, full }: Scene): Promise<void> {
     dataDir: data.path,
     upstreams: [chain.node.ws],
     rules: chain.node.genesisFile,
-    more: ['--dedicated-state-reads', String(MAX_READS)],
+    more: ['--profile', `dedicated.stateReads=${MAX_READS}`],
   });
   await untilHead(ours, chain.head.hash);
   await chain.grow(3);

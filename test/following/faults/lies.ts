@@ -212,8 +212,8 @@ async function untilLied(node: FollowingNode, liar: LyingProxy, part: string): P
   const { host } = new URL(liar.url);
   const read = async (): Promise<Set<string>> => {
     const samples = await metric(node, 'chain_query_upstream_lies_total');
-    const mine = [...samples.keys()].filter((labels) => labels.includes(host));
-    return new Set(mine.map((labels) => /part="([^"]*)"/.exec(labels)?.[1] ?? ''));
+    const mine = [...samples].filter(([labels, count]) => count > 0 && labels.includes(host));
+    return new Set(mine.map(([labels]) => /part="([^"]*)"/.exec(labels)?.[1] ?? ''));
   };
   return until(
     'the lie to be counted',

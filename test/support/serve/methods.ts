@@ -109,6 +109,7 @@ export function testContext(head: Head, options: RunOptions = {}): MethodContext
       return signal.aborted;
     },
     client: 'test',
+    charge: () => {},
     budget: new LoadBudget(testSettings.loads),
     session: undefined,
     answerFrom: () => {},

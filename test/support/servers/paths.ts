@@ -37,6 +37,16 @@ export function opGethBinary(): string {
   return firstExisting('op-geth', override === undefined ? [resolve(cache, 'bin/op-geth')] : [override]);
 }
 
+/** Folder of the jars of Cassandra that `.ci/run` fetches. */
+export function cassandraJars(): string {
+  return firstExisting('Cassandra', [resolve(cache, 'cassandra-5.0.6/lib')]);
+}
+
+/** Path of the nats-server that `.ci/run` builds. */
+export function natsBinary(): string {
+  return firstExisting('nats-server', [resolve(cache, 'bin/nats-server')]);
+}
+
 export function anvilBinary(): string {
   return firstExisting('anvil', [
     resolve(repoRoot, 'node_modules/.bin/anvil'),

@@ -35,6 +35,8 @@ export interface Serving extends AsyncDisposable {
   readonly publicUrl: string;
   readonly dedicatedUrl: string;
   readonly adminUrl: string;
+  /** Where it listens, by the names of profiles. */
+  readonly addresses: Readonly<Record<string, string>>;
 }
 
 interface ServeOptions extends StartOptions {
@@ -62,7 +64,7 @@ export async function startServing(data: string, options: ServeOptions = {}): Pr
     const [publicUrl = '', dedicatedUrl = '', adminUrl = ''] = LISTENERS.map(
       (name) => `http://${ports[name]}`,
     );
-    return { running, publicUrl, dedicatedUrl, adminUrl, [Symbol.asyncDispose]: stop };
+    return { running, publicUrl, dedicatedUrl, adminUrl, addresses: ports, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;

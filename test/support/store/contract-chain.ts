@@ -4,6 +4,7 @@ import type { Log } from '../../../src/chain/log.ts';
 import type { BlockRef, Outcome } from '../../../src/chain/outcome.ts';
 import type { Receipt } from '../../../src/chain/receipt.ts';
 import { fromHex, type Hex, toHex } from '../../../src/primitives/hex.ts';
+import { encodeDiff } from '../native-layout.ts';
 
 /** Bytes of a small number, for values that a failing test can print. */
 export function word(value: number, length = 32): Uint8Array {
@@ -56,7 +57,7 @@ export function makeOutcome(
     receipts,
     logs,
     diff,
-    diffBytes: digest(`diff ${hash}`),
+    diffBytes: encodeDiff(diff),
   };
 }
 

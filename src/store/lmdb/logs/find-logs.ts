@@ -2,10 +2,10 @@ import type { Pace } from '../../../primitives/pace.ts';
 import { StoreError } from '../../error.ts';
 import type { LogMatch, LogQuery } from '../../interface.ts';
 import { createMatcher, type LogMatcher } from '../../match.ts';
+import { bucketBlocks, intersect, maxLogsPerBlock } from '../../postings.ts';
 import type { Tables } from '../tables.ts';
 import type { PostingPrefix } from '../value-hash.ts';
-import { chooseDriver, intersect, PAUSE, type Paused, worthIntersecting } from './plan.ts';
-import { bucketBlocks, maxLogsPerBlock } from './posting-codec.ts';
+import { chooseDriver, PAUSE, type Paused, worthIntersecting } from './plan.ts';
 import { PostingLane } from './posting-lane.ts';
 import { openLogs, type StoredBlockLogs } from './read-logs.ts';
 

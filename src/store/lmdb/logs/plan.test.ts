@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chooseDriver, intersect, type Lane, PAUSE, type Paused, union, worthIntersecting } from './plan.ts';
+import { intersect, union } from '../../postings.ts';
+import { chooseDriver, type Lane, PAUSE, type Paused, worthIntersecting } from './plan.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 

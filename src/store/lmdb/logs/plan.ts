@@ -64,23 +64,3 @@ export function worthIntersecting(candidates: number, lane: Lane, bucket: number
   const rowBytes = lane.rowsRead === 0 ? unknownRowBytes : lane.bytesRead / lane.rowsRead;
   return candidates * bodyCost >= (read ? 0 : lane.values * seekCost) + rowBytes;
 }
-
-/** Intersects ascending lists, in place of the first. */
-export function intersect(places: number[], other: readonly number[]): void {
-  let kept = 0;
-  let at = 0;
-  for (const place of places) {
-    while (at < other.length && (other[at] ?? 0) < place) at++;
-    if (at === other.length) break;
-    if (other[at] === place) places[kept++] = place;
-  }
-  places.length = kept;
-}
-
-/** Sorts the places of several alternatives into one ascending list without repeats. */
-export function union(places: number[]): number[] {
-  const all = Float64Array.from(places).sort();
-  const out: number[] = [];
-  for (const place of all) if (out.at(-1) !== place) out.push(place);
-  return out;
-}

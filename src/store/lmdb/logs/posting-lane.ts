@@ -1,8 +1,8 @@
 import type { Pace } from '../../../primitives/pace.ts';
+import { bucketBlocks, decodeBlocks, placeOf, union } from '../../postings.ts';
 import { postingKey, trailingNumber } from '../keys.ts';
 import type { Tables } from '../tables.ts';
-import { type Lane, PAUSE, type Paused, union } from './plan.ts';
-import { bucketBlocks, decodeBlocks, placeOf } from './posting-codec.ts';
+import { type Lane, PAUSE, type Paused } from './plan.ts';
 import { decodeIndexes } from './write-postings.ts';
 
 /** What a lane reads at a time at most, shared by its values; a row that is longer alone is still read. */

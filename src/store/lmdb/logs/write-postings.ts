@@ -1,11 +1,10 @@
 import { ByteReader, ByteWriter, CodecError } from '../../../chain/byte-codec.ts';
 import type { Log } from '../../../chain/log.ts';
+import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf, union } from '../../postings.ts';
 import { postingKey, samePrefix, trailingNumber } from '../keys.ts';
 import { readMerge, writeMerge } from '../meta.ts';
 import type { Tables } from '../tables.ts';
 import { type PostingPrefix, prefixBytes } from '../value-hash.ts';
-import { union } from './plan.ts';
-import { bucketBlocks, decodePlaces, encodePlaces, maxLogsPerBlock, placeOf } from './posting-codec.ts';
 
 /** Log indexes by posting prefix; keyed by the prefix as latin1, whose order is that of the bytes. */
 export type Occurrences = Map<string, number[]>;

@@ -14,6 +14,7 @@ import type {
   StoreReader,
   TransactionPlace,
 } from '../../interface.ts';
+import { outOfRange } from '../../marks.ts';
 import { blockKey, numberKey, trailingNumber } from '../keys.ts';
 import { searchLogs } from '../logs/find-logs.ts';
 import { readLogs } from '../logs/read-logs.ts';
@@ -202,12 +203,4 @@ function checkState(tables: Tables, number: number): void {
   if (marks === undefined || number < marks.anchor.number || number > marks.head.number) {
     throw outOfRange(`state of block ${number}`, marks);
   }
-}
-
-function outOfRange(what: string, marks: Marks | undefined): StoreError {
-  const held =
-    marks === undefined
-      ? 'nothing yet'
-      : `blocks ${marks.lowest.number} to ${marks.head.number} and state from ${marks.anchor.number} on`;
-  return new StoreError('outOfRange', `${what} not available: the store holds ${held}`);
 }

@@ -1,8 +1,9 @@
 import type { BlockRef, Outcome } from '../../../chain/outcome.ts';
 import { StoreError } from '../../error.ts';
 import type { AppendOptions, Marks } from '../../interface.ts';
+import { checkLinks, movedMarks, revertedMarks } from '../../marks.ts';
+import { bucketBlocks } from '../../postings.ts';
 import { numberKey, slotSubject, versionKey } from '../keys.ts';
-import { bucketBlocks } from '../logs/posting-codec.ts';
 import { BucketWriter, deleteRecent, mergeRecent, writeRecent } from '../logs/write-postings.ts';
 import {
   clearChainMeta,
@@ -14,7 +15,7 @@ import {
   writeStart,
 } from '../meta.ts';
 import { clearTables, putLast, type Tables } from '../tables.ts';
-import { checkLinks, deleteBlock, hashAt, type WriteContext, writeBlock } from './block-rows.ts';
+import { deleteBlock, hashAt, type WriteContext, writeBlock } from './block-rows.ts';
 import { writePins } from './pins.ts';
 import { decodeUndo, encodeUndo } from './undo-codec.ts';
 
@@ -125,10 +126,7 @@ export function revertBlocks(context: WriteContext, number: number): void {
   for (let at = before.head.number; at > number; at--) revertBlock(context, at);
   if ((readIndexedFrom(tables) ?? 0) > number + 1) writeIndexedFrom(tables, number + 1);
   const head = { number, hash: hashAt(tables, number) };
-  const safe = (before.safe?.number ?? number) > number ? head : before.safe;
-  const { byDiffs, ...others } = before;
-  const isLeft = byDiffs !== undefined && byDiffs.number <= number;
-  writeMarks(tables, { ...others, head, safe, ...(isLeft && { byDiffs }) });
+  writeMarks(tables, revertedMarks(before, head));
 }
 
 /** Moves safe and finalized up to canonical blocks. */
@@ -142,15 +140,8 @@ export function moveMarks(tables: Tables, moved: Partial<Pick<Marks, 'safe' | 'f
     if (!held || hashAt(tables, ref.number) !== ref.hash) {
       throw new StoreError('conflict', `cannot mark block ${ref.number} ${ref.hash}: it is not canonical`);
     }
-    const mark = before[name];
-    if (mark !== undefined && ref.number < mark.number) {
-      throw new StoreError('conflict', `${name} is block ${mark.number} and does not go back`);
-    }
   }
-  const finalized = moved.finalized ?? before.finalized;
-  const safe = moved.safe ?? before.safe;
-  const isSafe = finalized === undefined || (safe?.number ?? -1) >= finalized.number;
-  writeMarks(tables, { ...before, finalized, safe: isSafe ? safe : finalized });
+  writeMarks(tables, movedMarks(before, moved));
 }
 
 function writeState(tables: Tables, { number, diff }: Outcome): Uint8Array[] {

@@ -1,11 +1,11 @@
 import type { Log } from '../../../chain/log.ts';
-import { encodeLogChunks, logsPerChunk } from '../../../chain/log-codec.ts';
-import type { BlockRef, Outcome } from '../../../chain/outcome.ts';
+import { logsPerChunk } from '../../../chain/log-codec.ts';
+import type { Outcome } from '../../../chain/outcome.ts';
 import { encodeReceipts } from '../../../chain/receipt-codec.ts';
 import { fromHex, type Hex, toHex } from '../../../primitives/hex.ts';
 import { StoreError } from '../../error.ts';
+import { logChunksOf } from '../../log-chunks.ts';
 import { blockKey, logChunkKey, numberKey } from '../keys.ts';
-import { maxLogsPerBlock } from '../logs/posting-codec.ts';
 import { readLogs } from '../logs/read-logs.ts';
 import type { Put, Tables } from '../tables.ts';
 import { forgetTransactions, indexTransactions } from '../transaction-index.ts';
@@ -16,26 +16,6 @@ export interface WriteContext {
   readonly tables: Tables;
   readonly prefix: PostingPrefix;
   readonly undoWindow: number;
-}
-
-/** Refuses blocks that do not follow each other, and the head, by number and hash. */
-export function checkLinks(head: BlockRef | undefined, outcomes: readonly Outcome[]): void {
-  let parent = head;
-  for (const outcome of outcomes) {
-    if (
-      parent !== undefined &&
-      (outcome.number !== parent.number + 1 || outcome.parentHash !== parent.hash)
-    ) {
-      throw new StoreError(
-        'conflict',
-        `block ${outcome.number} (parent ${outcome.parentHash}) does not follow ${parent.number} ${parent.hash}`,
-      );
-    }
-    if (outcome.logs.length > maxLogsPerBlock) {
-      throw new StoreError('outOfRange', `block ${outcome.number} has more than ${maxLogsPerBlock} logs`);
-    }
-    parent = outcome;
-  }
 }
 
 /** Writes all rows of a block but its postings and its state. */
@@ -49,14 +29,7 @@ export function writeBlock(tables: Tables, outcome: Outcome, put: Put): void {
   put(tables.blocks, key, outcome.block);
   put(tables.receipts, key, encodeReceipts(outcome.receipts));
   indexTransactions(tables, number, outcome.receipts);
-  const { timestamp, timestampMs } = outcome;
-  const chunks = encodeLogChunks({ hash: hashBytes, timestamp, timestampMs }, outcome.logs, (index) => {
-    const receipt = outcome.receipts[index];
-    if (receipt === undefined)
-      throw new StoreError('conflict', `block ${number} has a log without a receipt`);
-    return receipt.transactionHash;
-  });
-  chunks.forEach((chunk, index) => {
+  logChunksOf(outcome).forEach((chunk, index) => {
     put(tables.logs, logChunkKey(number, index), chunk);
   });
 }

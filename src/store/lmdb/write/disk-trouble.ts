@@ -58,7 +58,8 @@ function unwritable(path: string, words: string, cause?: unknown): StoreError {
   return new StoreError('unwritable', `${path} cannot be written: ${words}`, { cause });
 }
 
-function freeBytes(path: string): number {
+/** Room on the disk of a folder, for those who are not its administrator. */
+export function freeBytes(path: string): number {
   const { bavail, bsize } = statfsSync(path);
   return bavail * bsize;
 }

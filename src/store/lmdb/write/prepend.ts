@@ -1,6 +1,7 @@
 import type { Outcome } from '../../../chain/outcome.ts';
 import { StoreError } from '../../error.ts';
-import { bucketBlocks } from '../logs/posting-codec.ts';
+import { checkLinks } from '../../marks.ts';
+import { bucketBlocks } from '../../postings.ts';
 import { BucketWriter } from '../logs/write-postings.ts';
 import {
   readIndexedFrom,
@@ -11,7 +12,7 @@ import {
   writeParent,
 } from '../meta.ts';
 import { putAnywhere } from '../tables.ts';
-import { checkLinks, type WriteContext, writeBlock } from './block-rows.ts';
+import { type WriteContext, writeBlock } from './block-rows.ts';
 
 /**
  * Adds blocks below the lowest. No append or revert can come to their buckets but that of the lowest block, so their

@@ -1,7 +1,8 @@
 import { StoreError } from '../../error.ts';
 import type { Marks } from '../../interface.ts';
+import { raisedMarks } from '../../marks.ts';
+import { bucketBlocks } from '../../postings.ts';
 import { numberKey, samePrefix, trailingNumber, versionNumber } from '../keys.ts';
-import { bucketBlocks } from '../logs/posting-codec.ts';
 import { deleteClosed, deleteRecent, mayBeRecent } from '../logs/write-postings.ts';
 import {
   readMarks,
@@ -45,20 +46,13 @@ export function pruneHistory(context: WriteContext, below: number, limit: number
 function raiseStart(tables: Tables, before: Marks, below: number): Marks {
   if (below <= before.lowest.number) return before;
   const start = { number: below, hash: hashAt(tables, below) };
-  const held = (mark: Marks['safe']): Marks['safe'] => ((mark?.number ?? 0) < below ? undefined : mark);
   // Calls at the anchor ask for these; the blocks themselves go.
   const reach = Math.max(0, below - blockHashReach);
   for (const key of [...tables.hashes.getKeys({ start: numberKey(0), end: numberKey(reach) })])
     tables.hashes.removeSync(key);
   const kept = { start: numberKey(Math.max(reach, before.lowest.number)), end: numberKey(below) };
   for (const { key, value } of [...tables.canonical.getRange(kept)]) tables.hashes.putSync(key, value);
-  const marks = {
-    ...before,
-    lowest: start,
-    anchor: before.anchor.number < below ? start : before.anchor,
-    safe: held(before.safe),
-    finalized: held(before.finalized),
-  };
+  const marks = raisedMarks(before, start);
   writeParent(tables, hashAt(tables, below - 1));
   writeMarks(tables, marks);
   return marks;

@@ -1,12 +1,14 @@
-import { opGethBinary } from '../support/servers/paths.ts';
-import { type Running, until } from '../support/servers/process.ts';
-import { startProgram } from '../support/servers/serving.ts';
+import { opGethBinary } from '../servers/paths.ts';
+import { type Running, until } from '../servers/process.ts';
+import { startProgram } from '../servers/serving.ts';
 
 /** Where the one node listens that all tests of this suite ask. */
 export interface DevPlaces {
   /** The public endpoint. */
   readonly url: string;
   readonly dedicatedUrl: string;
+  /** Health and metrics. */
+  readonly adminUrl: string;
   /** The chain's own client. */
   readonly chainUrl: string;
   readonly flashblocksUrl: string;
@@ -30,6 +32,7 @@ export async function startDevNode(): Promise<{ readonly running: Running; reado
     places: {
       url: place(/read +(http:\S+)/),
       dedicatedUrl: place(/(http:\S+) +the dedicated/),
+      adminUrl: place(/(http:\S+) +\/readyz/),
       chainUrl: place(/send to +(http:\S+)/),
       flashblocksUrl: place(/flashblocks +(ws:\S+)/),
     },

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, CodecError } from '../../../chain/byte-codec.ts';
+import { ByteReader, ByteWriter, CodecError } from '../chain/byte-codec.ts';
 
 /** Blocks per row of the closed postings: a hot value costs one row a bucket, a rare one a row an occurrence. */
 export const bucketBlocks = 256;
@@ -55,4 +55,24 @@ export function* decodeBlocks(
     }
     yield block;
   }
+}
+
+/** Intersects ascending lists, in place of the first. */
+export function intersect(places: number[], other: readonly number[]): void {
+  let kept = 0;
+  let at = 0;
+  for (const place of places) {
+    while (at < other.length && (other[at] ?? 0) < place) at++;
+    if (at === other.length) break;
+    if (other[at] === place) places[kept++] = place;
+  }
+  places.length = kept;
+}
+
+/** Sorts the places of several alternatives into one ascending list without repeats. */
+export function union(places: number[]): number[] {
+  const all = Float64Array.from(places).sort();
+  const out: number[] = [];
+  for (const place of all) if (out.at(-1) !== place) out.push(place);
+  return out;
 }

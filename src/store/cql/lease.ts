@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { create, RootRow, readRoot, type Stored } from './root.ts';
+import type { Session } from './session.ts';
+
+/** Looks at the row per lease: a takeover is that much late. */
+const LOOKS_A_LEASE = 10;
+
+export interface LeaseOptions {
+  readonly chain: string;
+  /** Who this is, for operators. */
+  readonly holder: string;
+  /** A holder whose row has not changed for so long is gone. */
+  readonly leaseMs: number;
+}
+
+/**
+ * Waits for the right to write a chain, and takes it. A holder shows that it is alive by changing its row. Whether it is too long ago is
+ * judged by this process's own steady clock, from when it saw the row change last: no two clocks are ever compared.
+ */
+export async function waitForLease(
+  session: Session,
+  { chain, holder, leaseMs }: LeaseOptions,
+  signal: AbortSignal,
+): Promise<RootRow> {
+  let seen: Stored | undefined;
+  let seenAt = 0;
+  for (;;) {
+    signal.throwIfAborted();
+    const stored = await readRoot(session, chain, 'committed');
+    if (stored === undefined) {
+      await create(session, chain);
+      continue;
+    }
+    if (seen === undefined || stored.epoch !== seen.epoch || stored.seq !== seen.seq) {
+      seen = stored;
+      seenAt = performance.now();
+    }
+    if (stored.holder === '' || performance.now() - seenAt >= leaseMs) {
+      // Taken as of now: a change of the last holder may still have been under way.
+      const now = await readRoot(session, chain);
+      const isSame = now !== undefined && now.epoch === seen.epoch && now.seq === seen.seq;
+      const row = isSame ? await RootRow.takeFrom(session, chain, holder, now) : undefined;
+      if (row !== undefined) return row;
+    }
+    await delay(leaseMs / LOOKS_A_LEASE, undefined, { signal });
+  }
+}
