@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeStep, tallyOf } from './tally.ts';
+import { failureLines, judgeStep, tallyOf } from './tally.ts';
 
 it.each([
   ['our programs', 'vector a\n12 passed, 1 failed\n', { passed: 12, failed: 1 }],
@@ -47,4 +47,13 @@ it.each([
   ['a suite without a count', { tests: true, ok: true, output: '' }, { passed: 0, failed: 1 }],
 ])('counts %s', (_, step, expected) => {
   expect(judgeStep(step)).toEqual(expected);
+});
+
+it('says again what failed, and how the output ended', () => {
+  const middle = Array.from({ length: 60 }, (_, i) => `line ${i}`);
+  const output = ['seed 20261115', ' \u001b[31mFAIL\u001b[39m  a.test.ts > fails', ...middle].join('\n');
+  const lines = failureLines(output);
+  expect(lines.slice(0, 2)).toEqual(['seed 20261115', ' FAIL  a.test.ts > fails']);
+  expect(lines.at(2)).toBe('line 35');
+  expect(lines.at(-1)).toBe('line 59');
 });

@@ -45,3 +45,20 @@ export function judgeStep(step: {
 export function addTallies(a: Tally, b: Tally): Tally {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed };
 }
+
+/** A line that names what failed: vitest's, cargo's, and those of our own programs. */
+const FAILURE =
+  /^\s*(?:FAIL|×|✗|FAILED|AssertionError|Error:|error:|thread '.*' panicked|test .* \.\.\. FAILED)|\bFAILED\b|\bseed\b.*\d{2,}/;
+const FAILURES_KEPT = 40;
+const LAST_KEPT = 25;
+
+/** What a reader of the summary needs of a failed step's output: the lines that name failures, and how it ended. */
+export function failureLines(output: string): readonly string[] {
+  const lines = stripVTControlCharacters(output)
+    .split(/\r?\n/)
+    .filter((line) => line.trim() !== '')
+    .map((line) => line.slice(0, 300));
+  const end = Math.max(lines.length - LAST_KEPT, 0);
+  const named = lines.slice(0, end).filter((line) => FAILURE.test(line));
+  return [...named.slice(0, FAILURES_KEPT), ...lines.slice(end)];
+}

@@ -4,7 +4,7 @@ import { asksForHelp } from './flags.ts';
 import { loadOptions } from './load.ts';
 import { UsageError } from './usage-error.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Of every kind: values that look like flags and assignments, repeated ones, and switches, which take none. */
 const FLAGS: readonly { readonly flag: string; readonly value?: string }[] = [
@@ -43,7 +43,7 @@ describe('a flag', () => {
     expect(options).toMatchObject({ verifyState: true, oddTransactionsRoots: true, reanchor: false });
   });
 
-  it(`means the same in every order and in both forms (SEED=${seed})`, () => {
+  it(`means the same in every order and in both forms (TEST_SEED=${seed})`, () => {
     const forms = FLAGS.map(({ flag, value }) => {
       const whole = `${flag}=${value ?? 'on'}`;
       return fc.constantFrom([whole], value === undefined ? [flag] : [flag, value]);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type Complexity, exceeds } from './json-text.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 it('exceeds counts arrays and objects, values and names, but not what strings hold', () => {
   const deep = (text: string, depth: number): boolean => exceeds(text, { depth, elements: 99 }) === 'depth';
@@ -17,7 +17,7 @@ it('exceeds counts arrays and objects, values and names, but not what strings ho
   expect(many('["a,b,c:d","e"]', 2)).toBe(false);
 });
 
-it(`says of whatever JSON how deep it is and how much it holds (SEED=${seed})`, () => {
+it(`says of whatever JSON how deep it is and how much it holds (TEST_SEED=${seed})`, () => {
   const measure = (value: unknown): Complexity => {
     if (typeof value !== 'object' || value === null) return { depth: 0, elements: 0 };
     const entries = Object.values(value).map(measure);
@@ -40,7 +40,7 @@ it(`says of whatever JSON how deep it is and how much it holds (SEED=${seed})`, 
   );
 });
 
-it(`ends on any text (SEED=${seed})`, () => {
+it(`ends on any text (TEST_SEED=${seed})`, () => {
   const unit = fc.constantFrom('[', ']', '{', '}', '"', '\\', ',', ':', 'a', '\u{1f600}');
   fc.assert(
     fc.property(fc.string({ unit, maxLength: 200 }), (text) => {

@@ -3,7 +3,7 @@ import { backOffMs, sleep, systemClock } from './clock.ts';
 
 it('doubles pauses up to a limit, with the upper half left to chance', () => {
   const options = { firstMs: 100, maxMs: 1_000 };
-  const seed = Math.floor(Math.random() * 2 ** 31);
+  const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   let state = seed;
   const random = (): number => {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;

@@ -13,10 +13,10 @@ import { mutantOf } from '../support/schemas/mutant.ts';
 import { FakeChain } from '../support/serve/head.ts';
 import { testContext, testServices } from '../support/serve/methods.ts';
 
-/** `SEED=n npx vitest run --project unit test/methods` repeats a run; `RUNS=n` makes it longer. */
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** `TEST_SEED=n npx vitest run --project unit test/methods` repeats a run; `RUNS=n` makes it longer. */
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const numRuns = Number(process.env['RUNS'] ?? 300);
-console.log(`parameters with SEED=${seed}`);
+console.log(`parameters with TEST_SEED=${seed}`);
 
 /** Rules that a schema cannot say, in the words that they are refused with. */
 const BEYOND_SCHEMAS = [

@@ -7,7 +7,7 @@ import { until } from '../support/servers/process.ts';
 import { request } from '../support/servers/rpc-client.ts';
 import { FlashblockChain, FlashblockRig } from './flashblock-rig.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? randomInt(2 ** 31));
 const encodings = [{ encoding: 'text' }, { encoding: 'bytes' }, { encoding: 'brotli' }] as const;
 
 let chain: FlashblockChain;
@@ -26,7 +26,7 @@ const at =
 const block = (number: number, parts = 5): readonly string[] =>
   Array.from({ length: parts + 1 }, (_, index) => `${number}:${index}`);
 
-describe(`flashblocks of a real op-geth (SEED=${seed})`, () => {
+describe(`flashblocks of a real op-geth (TEST_SEED=${seed})`, () => {
   test('three streams in three encodings give the exact sequence, and op-geth holds every hash', async () => {
     await using rig = await FlashblockRig.start(chain, encodings);
     for (let left = 4; left > 0; left -= 1) {
@@ -199,7 +199,7 @@ describe(`flashblocks of a real op-geth (SEED=${seed})`, () => {
     );
   });
 
-  test(`random faults on three streams (SEED=${seed})`, async () => {
+  test(`random faults on three streams (TEST_SEED=${seed})`, async () => {
     const shares = { lose: 0.08, duplicate: 0.1, swap: 0.08, garble: 0.04, delay: 0.2, maxDelayMs: 60 };
     let faulty = true;
     const streams = encodings.map((options, stream) => {

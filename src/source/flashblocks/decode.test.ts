@@ -6,7 +6,7 @@ import { type Decoded, DecodeError, decodeFlashblock, decodeMessage } from './de
 import { DEFAULT_FLASHBLOCK_OPTIONS } from './options.ts';
 
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.stream;
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const message = wireMessage({ number: 7, index: 0 });
 
 const decode = (value: unknown): Decoded => decodeFlashblock(JSON.stringify(value), limits);
@@ -147,7 +147,7 @@ describe('decodeFlashblock', () => {
     if (!decoded.ok) expect(decoded.error.message.startsWith(field)).toBe(true);
   });
 
-  it(`never throws and never gives half of one (SEED=${seed})`, async () => {
+  it(`never throws and never gives half of one (TEST_SEED=${seed})`, async () => {
     const whole = (decoded: Decoded): void => {
       if (!decoded.ok) {
         expect(decoded.error).toBeInstanceOf(DecodeError);

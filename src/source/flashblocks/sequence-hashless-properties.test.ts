@@ -10,7 +10,7 @@ import { advance, isPassedOn, type SequenceInput, type SequenceOutcome } from '.
 import { emptySequence, type SequenceState } from './sequence-state.ts';
 
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.sequence;
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const BLOCKS = 5;
 
 /** Blocks 1 to 5, and then one more that every stream delivers whole. */
@@ -121,7 +121,7 @@ const headDelays = fc.array(fc.constantFrom(0, 100, 250, 900, 2_500), {
   maxLength: BLOCKS,
 });
 
-it(`nothing stands on less than was sealed, whatever is lost, repeated or late, and it recovers (B6, SEED=${seed})`, () => {
+it(`nothing stands on less than was sealed, whatever is lost, repeated or late, and it recovers (B6, TEST_SEED=${seed})`, () => {
   let begunAgain = 0;
   fc.assert(
     fc.property(fc.array(streamOf, { minLength: 1, maxLength: 3 }), headDelays, (streams, delays) => {
@@ -134,7 +134,7 @@ it(`nothing stands on less than was sealed, whatever is lost, repeated or late, 
   expect(begunAgain).toBeGreaterThan(10);
 });
 
-it(`a faultless stream is passed on whole and at once, however late the sealed blocks are (B6, SEED=${seed})`, () => {
+it(`a faultless stream is passed on whole and at once, however late the sealed blocks are (B6, TEST_SEED=${seed})`, () => {
   // A head may be up to the limit of pre-confirmed blocks late.
   fc.assert(
     fc.property(headDelays, (delays) => {

@@ -10,7 +10,7 @@ import { advance, isPassedOn, type SequenceInput } from './sequence.ts';
 import { emptySequence, type SequenceState } from './sequence-state.ts';
 
 const limits = DEFAULT_FLASHBLOCK_OPTIONS.sequence;
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const BLOCKS = 5;
 
 /** Blocks 1 to 5, and then one more that every stream delivers whole: the next index 0. */
@@ -79,7 +79,7 @@ function run(
   return checked.check;
 }
 
-it(`any interleaving, loss and repetition of streams gives prefixes of blocks, and recovers (SEED=${seed})`, () => {
+it(`any interleaving, loss and repetition of streams gives prefixes of blocks, and recovers (TEST_SEED=${seed})`, () => {
   let whole = 0;
   fc.assert(
     fc.property(fc.array(streamOf, { minLength: 1, maxLength: 3 }), headDelays, (streams, delays) => {
@@ -91,7 +91,7 @@ it(`any interleaving, loss and repetition of streams gives prefixes of blocks, a
   expect(whole).toBeGreaterThan(0);
 });
 
-it(`the same with a block that is rebuilt (SEED=${seed})`, () => {
+it(`the same with a block that is rebuilt (TEST_SEED=${seed})`, () => {
   // Two flashblocks of block 2, then all of its other attempt, on which nothing else stands.
   const sequence = [...honest.slice(0, BLOCK_SIZE + 2), ...rebuilt];
   fc.assert(
@@ -102,7 +102,7 @@ it(`the same with a block that is rebuilt (SEED=${seed})`, () => {
   );
 });
 
-it(`one faultless stream among bad ones is enough (SEED=${seed})`, () => {
+it(`one faultless stream among bad ones is enough (TEST_SEED=${seed})`, () => {
   const faultless = honest.map(() => ({ copies: 1, delayMs: 190 }));
   fc.assert(
     fc.property(fc.array(streamOf, { maxLength: 2 }), (streams) => {
@@ -115,7 +115,7 @@ it(`one faultless stream among bad ones is enough (SEED=${seed})`, () => {
   );
 });
 
-it(`arbitrary flashblocks never break its invariants (SEED=${seed})`, () => {
+it(`arbitrary flashblocks never break its invariants (TEST_SEED=${seed})`, () => {
   const made = fc.record({
     number: fc.integer({ min: 1, max: 4 }),
     index: fc.integer({ min: 0, max: 4 }),

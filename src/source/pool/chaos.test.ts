@@ -4,7 +4,7 @@ import { SourceError } from '../errors.ts';
 import { DEFAULT_SOURCE_OPTIONS } from './options.ts';
 import { Upstreams } from './upstreams.ts';
 
-const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 function seeded(start: number): () => number {
   let state = start;
@@ -17,7 +17,7 @@ function seeded(start: number): () => number {
 }
 
 // Faults in every order are beyond real servers. Whatever happens: the right answer, or an error that says why.
-it(`never gives one question the answer of another (SEED=${seed})`, async () => {
+it(`never gives one question the answer of another (TEST_SEED=${seed})`, async () => {
   const random = seeded(seed);
   const misbehave = (body: string): Reply => {
     const right = answerTo(body, ({ params }) => `answer ${String(params[0])}`);
@@ -56,9 +56,9 @@ it(`never gives one question the answer of another (SEED=${seed})`, async () => 
   for (const [at, result] of settled.entries()) {
     if (result.status === 'fulfilled') {
       answered += 1;
-      expect(result.value.value, `SEED=${seed}`).toBe(`answer ${at}`);
-    } else expect(result.reason, `SEED=${seed}`).toBeInstanceOf(SourceError);
+      expect(result.value.value, `TEST_SEED=${seed}`).toBe(`answer ${at}`);
+    } else expect(result.reason, `TEST_SEED=${seed}`).toBeInstanceOf(SourceError);
   }
-  expect(answered, `SEED=${seed}`).toBeGreaterThan(300);
+  expect(answered, `TEST_SEED=${seed}`).toBeGreaterThan(300);
   pool.close();
 });

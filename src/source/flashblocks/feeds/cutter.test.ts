@@ -9,7 +9,7 @@ import { DEFAULT_FLASHBLOCK_OPTIONS } from '../options.ts';
 import { WholeBlockCutter } from './cutter.ts';
 import { readWholeBlock } from './whole-block.ts';
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
+const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31);
 const staleMs = 1_000;
 
 /** A cutter, with what it gives for blocks with transactions of these names. */
@@ -120,7 +120,7 @@ describe('WholeBlockCutter', () => {
     expect('receipts_root' in diff).toBe(flashblock?.diff.receiptsRoot !== undefined);
   });
 
-  it(`gives back each block that it was shown, in order (SEED=${seed})`, () => {
+  it(`gives back each block that it was shown, in order (TEST_SEED=${seed})`, () => {
     // Blocks that grow, are built again, shown late, repeated, or begin: what comes out, put together, is what was shown.
     const step = fc.record({
       number: fc.integer({ min: 1, max: 3 }),
@@ -175,7 +175,7 @@ describe('readWholeBlock', () => {
     expect(() => readWholeBlock({ ...block, ...change })).toThrow(field);
   });
 
-  it(`refuses in words whatever is no block (SEED=${seed})`, () => {
+  it(`refuses in words whatever is no block (TEST_SEED=${seed})`, () => {
     fc.assert(
       fc.property(fc.constantFrom(...Object.keys(block)), fc.jsonValue(), (field, value) => {
         try {

@@ -4,13 +4,13 @@
 pub struct Random(u64);
 
 impl Random {
-    /// Seeded by `CHAIN_QUERY_SEED`, or by the clock.
+    /// Seeded by `TEST_SEED`, or by the clock.
     pub fn from_env() -> Self {
-        let seed = std::env::var("CHAIN_QUERY_SEED").ok().map_or_else(
+        let seed = std::env::var("TEST_SEED").ok().map_or_else(
             || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64,
             |text| text.parse().unwrap(),
         );
-        println!("CHAIN_QUERY_SEED={seed}");
+        println!("TEST_SEED={seed}");
         Self::from_seed(seed)
     }
 
