@@ -1,6 +1,7 @@
 import { BACKFILL_OPTIONS } from './options/backfill.ts';
 import { DEV_OPTIONS } from './options/dev.ts';
 import { FILTER_OPTIONS } from './options/filters.ts';
+import { FLEET_OPTIONS } from './options/fleet.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { KEY_OPTIONS } from './options/keys.ts';
 import { OBSERVING_OPTIONS } from './options/observing.ts';
@@ -16,6 +17,7 @@ import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
+const ON_FOLDERS = ['import', 'backfill', 'verify'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
@@ -51,9 +53,9 @@ export const OPTIONS = {
     commands: ALL,
     value: 'DIR',
     parse: path,
-    required: ON_STORES,
+    required: ON_FOLDERS,
     isCommon: true,
-    doc: 'Folder of the embedded store.',
+    doc: 'Folder of the embedded store. `serve` needs it unless it has --store.',
   },
   genesis: {
     group: 'Chain',
@@ -100,6 +102,7 @@ export const OPTIONS = {
   ...FOLLOWING_OPTIONS,
   ...PRECONFIRMED_OPTIONS,
   ...BACKFILL_OPTIONS,
+  ...FLEET_OPTIONS,
   public: {
     group: 'Listeners',
     commands: LISTENING,
@@ -326,8 +329,10 @@ type ValueOf<Spec extends OptionSpec, C extends Command> = Spec extends { readon
 /** Every option with its parsed type. Take what a module needs with `Pick`. */
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name], Command> };
 
-/** The options of one command. */
-export type CommandOptions<C extends Command> = {
+/** The options of one command; `ingest` takes those of `serve`. */
+export type CommandOptions<C extends Command> = C extends 'ingest' ? RowsOf<'serve'> : RowsOf<C>;
+
+type RowsOf<C extends Command> = {
   readonly [Name in OptionName as C extends (typeof OPTIONS)[Name]['commands'][number]
     ? Name
     : never]: ValueOf<(typeof OPTIONS)[Name], C>;
