@@ -5,6 +5,7 @@ import { catchUp } from './catch-up.ts';
 import { firstAnswers, firstCalls } from './cold-start.ts';
 import { fastBlocks } from './fast-blocks/run.ts';
 import { feed } from './feed/run.ts';
+import { fleet } from './fleet/run.ts';
 import { BusyChain } from './live-chain.ts';
 import { preconfirmed } from './preconfirmed/run.ts';
 import { type Section, writeSection } from './report.ts';
@@ -78,6 +79,7 @@ const parts: Readonly<Record<string, () => Promise<Section>>> = {
   'fast-blocks': () => fastBlocks(values),
   stores: () => stores(values),
   feed: () => feed(values),
+  fleet: () => fleet(values),
 };
 let measured = 0;
 let failed = 0;

@@ -78,13 +78,13 @@ const LONG: readonly Step[] = [
   { name: 'following', command: `npm run -s test:following -- --seed ${SEED}`, tests: true },
   {
     name: 'preconfirmed',
-    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 800`,
+    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 600`,
     tests: true,
   },
-  // Each fault and pair of faults twice.
+  // Each fault and pair of faults once.
   {
     name: 'faults',
-    command: `npm run -s test:preconfirmed-faults -- --seed ${SEED} --runs 272`,
+    command: `npm run -s test:preconfirmed-faults -- --seed ${SEED} --runs 136`,
     tests: true,
   },
   { name: 'subscriptions', command: `npm run -s test:subscriptions -- --seed ${SEED}`, tests: true },

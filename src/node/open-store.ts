@@ -5,6 +5,7 @@ import type { WritingHealth } from '../follow/health/writing.ts';
 import { leastUndoBlocks } from '../primitives/undo-window.ts';
 import { cqlOptions } from '../serving/store/cql-options.ts';
 import { type CqlStore, openCqlStore } from '../store/cql/index.ts';
+import { measureStoreRequests } from '../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../store/cql/replica.ts';
 import { type LmdbStore, openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
 import { measureStore } from '../store/lmdb/metrics.ts';
@@ -39,7 +40,7 @@ export async function openNodeStore(
     ? openOwn(options, modules)
     : modules.role === 'ingest'
       ? openWriter(options, modules)
-      : openReplica(options));
+      : openReplica(options, modules));
   modules.onClose(() => opened.store.close());
   return opened;
 }
@@ -69,14 +70,17 @@ async function openOwn(options: CommandOptions<'serve'>, modules: StoreModules):
 
 async function openWriter(
   options: CommandOptions<'serve'>,
-  { logger, onFailure, signal }: StoreModules,
+  { logger, registry, onFailure, signal }: StoreModules,
 ): Promise<NodeStore> {
   logger.info('waiting for the right to write');
   const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
   logger.info({ epoch: store.epoch }, 'this ingester writes');
+  measureStoreRequests(registry, () => store.requests);
   return { kind: 'writer', store };
 }
 
-async function openReplica(options: CommandOptions<'serve'>): Promise<NodeStore> {
-  return { kind: 'replica', store: await openCqlReplica(await cqlOptions(options)) };
+async function openReplica(options: CommandOptions<'serve'>, { registry }: StoreModules): Promise<NodeStore> {
+  const store = await openCqlReplica(await cqlOptions(options));
+  measureStoreRequests(registry, () => store.requests);
+  return { kind: 'replica', store };
 }

@@ -87,7 +87,7 @@ async function serve({
   const slow = new SlowRequests({ ms: options.slowRequestMs, maxLines }, { registry, logger });
   const refusals = new RefusalCounter(registry);
   const tracing = await openTracing(options, version, { registry, logger });
-  const served = await openServedStore(options, position);
+  const served = await openServedStore(options, position, registry);
   const { store } = served;
   const say = (news: WorkerEvent): void => port.postMessage(news);
   const state = new RemoteState(store, options.stateTimeoutMs, say);

@@ -63,7 +63,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'store/cql': {
     holds:
       'the store of a fleet: rows in CQL, the root row that shows them, the tail in memory, the index behind',
-    imports: ['chain', 'primitives', 'store'],
+    imports: ['chain', 'primitives', 'store', 'telemetry'],
   },
   feed: {
     holds: 'what the one writer tells the workers, in order; workers that wait for each other',
@@ -355,7 +355,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   differential: [],
   e2e: [],
   edge: [],
-  fleet: [],
+  fleet: ['replica'],
   following: [],
   front: [],
   fuzz: [],

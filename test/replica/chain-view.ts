@@ -20,6 +20,7 @@ export class ChainView {
   private readonly url: string;
   private readonly catalogue: Catalogue;
   private readonly hashes: Hex[] = [];
+  private readonly seen = new Set<string>();
   private replaced = 0;
   private count = 0;
   private changing: Promise<void> = Promise.resolve();
@@ -44,6 +45,11 @@ export class ChainView {
 
   hashOf(number: number): Hex | undefined {
     return this.hashes[number];
+  }
+
+  /** Whether a block was ever part of the chain. */
+  hasSeen(hash: string): boolean {
+    return this.seen.has(hash);
   }
 
   isCanonical({ number, hash }: Head): boolean {
@@ -81,6 +87,7 @@ export class ChainView {
       return;
     }
     for (const { hash, transactions } of fresh) {
+      this.seen.add(hash);
       const receipts = await request<readonly Receipt[]>(this.url, 'eth_getBlockReceipts', [hash]);
       this.catalogue.observe(transactions, receipts);
       this.count += transactions.length;

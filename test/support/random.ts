@@ -57,6 +57,12 @@ export class Random {
     return `0x${Buffer.from(this.bytes(length)).toString('hex')}`;
   }
 
+  /** The same items in another order. */
+  shuffle<T>(items: readonly T[]): T[] {
+    const left = [...items];
+    return Array.from(items, () => left.splice(this.below(left.length), 1)[0] as T);
+  }
+
   list<T>(length: number, make: () => T): T[] {
     return Array.from({ length }, make);
   }

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
 import type { CommandOptions } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
 
+import { measureStoreRequests } from '../../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../../store/cql/replica.ts';
 import { isUnavailable } from '../../store/error.ts';
 import { type LmdbStore, openLmdbStore } from '../../store/lmdb/index.ts';
@@ -22,6 +24,7 @@ export interface ServedStore {
 export async function openServedStore(
   options: CommandOptions<'serve'>,
   position: string | undefined,
+  registry: Registry,
 ): Promise<ServedStore> {
   if (options.store === undefined) {
     if (options.data === undefined) throw new Error('neither --data nor --store is given');
@@ -30,6 +33,7 @@ export async function openServedStore(
     return { store, follow: (_, __, apply) => apply() };
   }
   const store = await openCqlReplica(await cqlOptions(options), 'thread');
+  measureStoreRequests(registry, () => store.requests);
   if (position !== undefined) await store.seek(position);
   return {
     store,

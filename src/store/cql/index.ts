@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { AppendOptions, Marks, Pin, Store } from '../interface.ts';
 import { catchUp } from './catch-up.ts';
-import { waitForLease } from './lease.ts';
 import { CQL_DEFAULTS, type CqlStoreOptions } from './options.ts';
 import { CqlReader } from './reader.ts';
 import { RootRow } from './root.ts';
 import { createTables } from './schema.ts';
-import { Session } from './session.ts';
+import { Session, type StoreRequests } from './session.ts';
 import { steadyMs, View } from './view.ts';
 import { CqlChanges } from './write/changes.ts';
+import { waitForLease } from './write/lease.ts';
 
 /** How a writer of a store in CQL comes to be one. */
 export interface CqlWriterModules {
@@ -54,6 +54,11 @@ export class CqlStore extends CqlReader implements Store {
     this.#session = session;
     this.#changes = changes;
     this.epoch = epoch;
+  }
+
+  /** How often servers were asked. */
+  get requests(): Readonly<StoreRequests> {
+    return this.#session.counts;
   }
 
   setMeta(name: string, value: string): Promise<void> {

@@ -6,7 +6,7 @@ import { CQL_DEFAULTS, type CqlStoreOptions } from './options.ts';
 import { type Position, readPosition, writePosition } from './position.ts';
 import { CqlReader } from './reader.ts';
 import { digestOf, type Root, readRoot } from './root.ts';
-import { Session } from './session.ts';
+import { Session, type StoreRequests } from './session.ts';
 import { steadyMs, View } from './view.ts';
 
 /** Blocks that are kept until the root row names them. */
@@ -68,6 +68,11 @@ export class CqlReplica extends CqlReader {
       const stored = await readRoot(this.#session, this.#chain, 'committed');
       return stored === undefined ? STAYED : this.#show({ ...stored, asked });
     });
+  }
+
+  /** How often servers were asked. */
+  get requests(): Readonly<StoreRequests> {
+    return this.#session.counts;
   }
 
   /** Time since the root row was read. */

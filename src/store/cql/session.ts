@@ -31,8 +31,17 @@ const DEFINING = { prepare: false, readTimeout: 30_000 } as const;
 const { consistencies } = cassandra.types;
 const { loadBalancing, speculativeExecution } = cassandra.policies;
 
+/** How often servers were asked. */
+export interface StoreRequests {
+  reads: number;
+  writes: number;
+  conditional: number;
+}
+
 /** Statements to a cluster: how many are under way, how they are repeated, and what their failures are called. */
 export class Session {
+  /** Requests to servers so far: reads, batches of rows, conditional writes. */
+  readonly counts: StoreRequests = { reads: 0, writes: 0, conditional: 0 };
   readonly #client: cassandra.Client;
   readonly #writesAtOnce: number;
   readonly #reads: Places;
@@ -96,6 +105,7 @@ export class Session {
 
   /** Writes if a condition holds; whether it did. */
   async writeIf(query: string, values: readonly Value[]): Promise<boolean> {
+    this.counts.conditional++;
     const result = await this.#named(
       this.#client.execute(query, values.map(encoded), {
         isIdempotent: false,
@@ -107,6 +117,7 @@ export class Session {
 
   /** Rows as of the last conditional write, one that is under way included. */
   async rowsNow(query: string, values: readonly Value[]): Promise<Row[]> {
+    this.counts.reads++;
     const result = await this.#named(
       this.#client.execute(query, values.map(encoded), {
         consistency: consistencies.localSerial,
@@ -125,6 +136,7 @@ export class Session {
     const queries = batch.map(({ query, values }) => ({ query, params: values.map(encoded) }));
     for (let attempt = 1; ; attempt++) {
       try {
+        this.counts.writes++;
         await this.#client.batch(queries, { logged: false });
         return;
       } catch (error) {
@@ -140,6 +152,7 @@ export class Session {
     pageState: string | undefined,
   ): Promise<cassandra.types.ResultSet> {
     await this.#reads.take();
+    this.counts.reads++;
     try {
       return await this.#named(
         this.#client.execute(query, values.map(encoded), {

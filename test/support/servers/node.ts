@@ -19,8 +19,8 @@ export interface OurNode extends AsyncDisposable {
 const cli = ['run', '-s', 'cli', '--'] as const;
 
 /** Starts a command of our command line, through the script that people use. */
-export function startCli(args: readonly string[]): Running {
-  return start('npm', [...cli, ...args], { cwd: repoRoot });
+export function startCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+  return start('npm', [...cli, ...args], { cwd: repoRoot, env });
 }
 
 export function runCli(args: readonly string[]): Promise<string> {

@@ -19,13 +19,15 @@ export interface CassandraOptions {
   readonly commitlogSync?: 'periodic' | 'batch';
   /** Has Java compile hot code as well as it can, which only pays after minutes: for measurements. */
   readonly optimised?: boolean;
+  /** Where clients are told to find each node, by its address; itself if left out. */
+  readonly frontOf?: (address: string) => string;
   /** How long a node waits for others before it refuses what it was asked. */
   readonly timeoutMs?: number;
 }
 
 /** The name that SimpleSnitch gives. */
 const DATA_CENTER = 'datacenter1';
-const CQL_PORT = 9042;
+export const CQL_PORT = 9042;
 const STORAGE_PORT = 7000;
 
 /** What Cassandra needs opened of Java 17, as its own start script has it. */
@@ -77,7 +79,7 @@ const SYNC = {
 function config(
   member: Member,
   all: readonly Member[],
-  { commitlogSync = 'periodic', timeoutMs = 2_000 }: CassandraOptions,
+  { commitlogSync = 'periodic', timeoutMs = 2_000, frontOf = (address) => address }: CassandraOptions,
 ): string {
   const seeds = all.map(({ address }) => `${address}:${STORAGE_PORT}`).join(',');
   const token = -(2n ** 63n) + (2n ** 64n / BigInt(all.length)) * BigInt(member.index);
@@ -102,6 +104,7 @@ seed_provider:
     parameters: [{seeds: "${seeds}"}]
 listen_address: ${member.address}
 rpc_address: ${member.address}
+broadcast_rpc_address: ${frontOf(member.address)}
 storage_port: ${STORAGE_PORT}
 native_transport_port: ${CQL_PORT}
 start_native_transport: true

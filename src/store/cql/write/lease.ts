@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { create, RootRow, readRoot, type Stored } from './root.ts';
-import type { Session } from './session.ts';
+import { create, RootRow, readRoot, type Stored } from '../root.ts';
+import type { Session } from '../session.ts';
 
 /** Looks at the row per lease: a takeover is that much late. */
 const LOOKS_A_LEASE = 10;
