@@ -142,14 +142,12 @@ describe('a writer that sleeps while another takes over', () => {
     stack.defer(() => next.close());
     await until('the old writer to hear of it', () => failures[0]);
     expect(failures[0]).toMatchObject({ code: 'inUse' });
-    await until('it to refuse', () => {
-      try {
-        old.marks();
-        return undefined;
-      } catch (error) {
-        return error;
-      }
-    });
+    await until('it to refuse', () =>
+      old.loadState([], 2).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    );
     await expect(async () => old.loadState([], 2)).rejects.toMatchObject({ code: 'unavailable' });
     expect(next.marks()?.head.number).toBe(2);
   });

@@ -163,6 +163,7 @@ for (let round = 0; round < times && failures.length === 0; round++) {
       failures.push(`${fault.name}: ${inspect(error)}`);
       for (const { running } of [...world.ingesters, ...world.replicas])
         console.log(`-- ${running.output().slice(-1_500)}`);
+      for (const words of world.lastWords) console.log(`-- ${words}`);
       break;
     }
   }

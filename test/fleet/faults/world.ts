@@ -29,6 +29,8 @@ export class World implements AsyncDisposable {
   readonly ways: Ways;
   readonly ingesters: Process[] = [];
   readonly replicas: Process[] = [];
+  /** What those said last that ended. */
+  readonly lastWords: string[] = [];
   readonly #folder: string;
   readonly #resources: AsyncDisposableStack;
   #started = 0;
@@ -82,7 +84,7 @@ export class World implements AsyncDisposable {
       this.chain.ws,
     ]);
     this.ingesters.push(process);
-    void process.running.exited.then(() => remove(this.ingesters, process));
+    this.#watch(process, this.ingesters);
     await until(
       'an ingester to wait',
       () => process.running.output().includes('waiting for the right to write') || undefined,
@@ -102,7 +104,7 @@ export class World implements AsyncDisposable {
     const ports = await boundAddresses(started.running, portFile);
     const process = { ...started, url: `http://${ports['dedicated']}` };
     this.replicas.push(process);
-    void process.running.exited.then(() => remove(this.replicas, process));
+    this.#watch(process, this.replicas);
     return process;
   }
 
@@ -111,6 +113,13 @@ export class World implements AsyncDisposable {
     for (const { running } of processes) running.signal('SIGCONT');
     await Promise.all(processes.map(({ running }) => running.stop()));
     await this.#resources.disposeAsync();
+  }
+
+  #watch(process: Process, list: Process[]): void {
+    void process.running.exited.then((code) => {
+      remove(list, process);
+      this.lastWords.push(`ended with ${code}: ${process.running.output().slice(-1_500)}`);
+    });
   }
 
   async #start(args: readonly string[]): Promise<Process> {

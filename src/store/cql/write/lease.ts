@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isUnavailable } from '../../error.ts';
 import { create, RootRow, readRoot, type Stored } from '../root.ts';
 import type { Session } from '../session.ts';
 
@@ -24,23 +25,30 @@ export async function waitForLease(
 ): Promise<RootRow> {
   let seen: Stored | undefined;
   let seenAt = 0;
-  for (;;) {
-    signal.throwIfAborted();
+  const look = async (): Promise<RootRow | undefined> => {
     const stored = await readRoot(session, chain, 'committed');
     if (stored === undefined) {
       await create(session, chain);
-      continue;
+      return undefined;
     }
     if (seen === undefined || stored.epoch !== seen.epoch || stored.seq !== seen.seq) {
       seen = stored;
       seenAt = performance.now();
     }
-    if (stored.holder === '' || performance.now() - seenAt >= leaseMs) {
-      // Taken as of now: a change of the last holder may still have been under way.
-      const now = await readRoot(session, chain);
-      const isSame = now !== undefined && now.epoch === seen.epoch && now.seq === seen.seq;
-      const row = isSame ? await RootRow.takeFrom(session, chain, holder, now) : undefined;
+    if (stored.holder !== '' && performance.now() - seenAt < leaseMs) return undefined;
+    // Taken as of now: a change of the last holder may still have been under way.
+    const now = await readRoot(session, chain);
+    const isSame = now !== undefined && now.epoch === seen.epoch && now.seq === seen.seq;
+    return isSame ? RootRow.takeFrom(session, chain, holder, now) : undefined;
+  };
+  for (;;) {
+    signal.throwIfAborted();
+    try {
+      const row = await look();
       if (row !== undefined) return row;
+    } catch (error) {
+      // Servers that do not answer may do so again: whoever waits goes on waiting.
+      if (!isUnavailable(error)) throw error;
     }
     await delay(leaseMs / LOOKS_A_LEASE, undefined, { signal });
   }
