@@ -226,6 +226,18 @@ export declare class NativeChain {
    * runs, and is taken in, where `execute` does.
    */
   extendPreconfirmed(flashblock: string, milliseconds: number, cancel: NativeCancel): Promise<NativePiece>;
+  /**
+   * Shows readers what a flashblock changed that another process executed, from the outcome and the places that
+   * `extendPreconfirmed` gave there; nothing is executed. Gives the version of the state after it here. After `malformed` (no such bytes),
+   * `invalid-block` (it does not follow what is here) or `unavailable` (too many blocks, no head) everything is as it was.
+   */
+  applyFlashblock(
+    outcome: Uint8Array,
+    payloadId: string,
+    index: number,
+    firstTransaction: number,
+    firstLog: number,
+  ): number;
   /** Makes a sealed block the head: as far as it is as it was pre-confirmed, without executing it again. As `execute`. */
   promote(block: Uint8Array, milliseconds: number, cancel: NativeCancel): Promise<NativePromotion>;
   /**

@@ -1,3 +1,4 @@
+import { CodecError } from '../chain/byte-codec.ts';
 import { CodedError, OverloadedError, StateUnavailableError } from '../primitives/errors.ts';
 
 /** A block whose contents do not fit its hash, its parent, or what executing it gives. */
@@ -87,6 +88,15 @@ export function asInvalidBlock<T>(run: () => T): T {
     return run();
   } catch (error) {
     throw refusalOf(error);
+  }
+}
+
+/** Takes in what another process says of a flashblock, and gives refusals of it a type. */
+export function asTold<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw hasCode(error, 'malformed') ? new CodecError(error.message, { cause: error }) : failureOf(error);
   }
 }
 

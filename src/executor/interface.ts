@@ -235,6 +235,11 @@ export interface ExecutedFlashblock {
   readonly firstLog: number;
 }
 
+/** A flashblock that another process executed, as that tells of it. Versions of states there mean nothing here. */
+export interface ToldFlashblock extends Omit<ExecutedFlashblock, 'version'> {
+  readonly payloadId: string;
+}
+
 /** What the transactions of a block did, from somebody who could execute them, for those that cannot be executed here. */
 export interface BlockEffects {
   /** Whether nothing of the block is executed, as its rules are not known. */
@@ -243,6 +248,13 @@ export interface BlockEffects {
   read(): Promise<string>;
   /** Told which transactions were taken from it once the block is verified. */
   taken(transactions: readonly number[]): void;
+}
+
+/** What is known of a new head before its body is read. */
+export interface SealedHead {
+  readonly hash: Hex;
+  readonly stateRoot?: Hex | undefined;
+  readonly withdrawalsRoot?: Hex | undefined;
 }
 
 /** What became of a sealed block: without an outcome, it has to be executed. */

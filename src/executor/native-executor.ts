@@ -2,6 +2,8 @@ import {
   type NativeChain,
   type NativeExecution,
   type NativeOptions,
+  type NativePreconfirmedSizes,
+  type NativeSizes,
   type NativeView,
   native,
 } from '@chain-query/native';
@@ -12,6 +14,7 @@ import { type Hex, toHex } from '../primitives/hex.ts';
 import { configText } from '../rules/chains.ts';
 import {
   asInvalidBlock,
+  asTold,
   failureOf,
   InvalidProofError,
   NativeContractError,
@@ -25,8 +28,10 @@ import type {
   HeldStateView,
   LoadContext,
   Promotion,
+  SealedHead,
   StateLoader,
   StateView,
+  ToldFlashblock,
 } from './interface.ts';
 import { joinMissing, supply } from './missing.ts';
 import { NativeStateView, type ViewOptions } from './state-view.ts';
@@ -80,13 +85,6 @@ export function checkProof(
     const text = error instanceof Error ? error.message : String(error);
     throw new InvalidProofError(`proof: ${text}`, { cause: error });
   }
-}
-
-/** What is known of a new head before its body is read. */
-export interface SealedHead {
-  readonly hash: Hex;
-  readonly stateRoot?: Hex | undefined;
-  readonly withdrawalsRoot?: Hex | undefined;
 }
 
 /** The native EVM behind the interface that the rest of the node sees. */
@@ -248,6 +246,16 @@ export class NativeExecutor implements Executor {
   }
 
   /**
+   * Shows readers what a flashblock changed that another process executed; gives the version of the state after it. Throws
+   * `CodecError` for what is no such outcome, `InvalidBlockError` when it does not follow what is here, and
+   * `StateUnavailableError` when there is no room for it; nothing has changed then.
+   */
+  applyFlashblock(told: ToldFlashblock): number {
+    const { outcome, payloadId, index, firstTransaction: first, firstLog } = told;
+    return asTold(() => this.#chain.applyFlashblock(outcome, payloadId, index, first, firstLog));
+  }
+
+  /**
    * Makes a sealed block the head if it is as it was pre-confirmed; from the first transaction that is not, it is
    * executed. Without an outcome, all of it has to be executed.
    */
@@ -381,20 +389,12 @@ export class NativeExecutor implements Executor {
   }
 
   /** Sizes of pre-confirmed state, for metrics. */
-  preconfirmedSizes(): { readonly blocks: number; readonly accounts: number; readonly slots: number } {
+  preconfirmedSizes(): NativePreconfirmedSizes {
     return this.#chain.preconfirmedSizes();
   }
 
   /** Sizes for metrics. */
-  sizes(): {
-    readonly accounts: number;
-    readonly slots: number;
-    readonly codeBytes: number;
-    readonly pooledCalls: number;
-    readonly historyBytes: number;
-    readonly trieBlocks: number;
-    readonly trieKeys: number;
-  } {
+  sizes(): NativeSizes {
     return this.#chain.sizes();
   }
 }

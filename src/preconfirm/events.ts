@@ -21,3 +21,14 @@ export type PreconfirmingEvent =
   | Dropped;
 
 export type ObservePreconfirming = (event: PreconfirmingEvent) => void;
+
+/** The same for flashblocks that another process executed. */
+export type ReplicatedEvent =
+  | { readonly kind: 'applied'; readonly number: number; readonly index: number; readonly ms: number }
+  /** A block begins whose parent is not here yet. */
+  | { readonly kind: 'held'; readonly number: number }
+  /** It does not follow what is here, or is none. */
+  | { readonly kind: 'refused'; readonly index: number; readonly error: unknown }
+  | { readonly kind: 'dropped'; readonly reason: string };
+
+export type ObserveReplicated = (event: ReplicatedEvent) => void;

@@ -2,7 +2,7 @@ import { type Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ObserveFlashblocks } from '../source/flashblocks/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { countersIn, gaugesIn } from '../telemetry/metrics.ts';
-import type { ObservePreconfirming } from './events.ts';
+import type { ObservePreconfirming, ObserveReplicated } from './events.ts';
 
 /** Metrics and log lines of the streams. */
 export function streamObserver(registry: Registry, logger: Logger): ObserveFlashblocks {
@@ -104,6 +104,34 @@ export function preconfirmingObserver(registry: Registry, logger: Logger): Obser
           'a flashblock is refused',
         );
       case 'dropped':
+        dropped.inc({ reason: event.reason });
+        return logger.info(event, 'pre-confirmed blocks are taken back');
+    }
+  };
+}
+
+/** Metrics and log lines of applying flashblocks that another process executed. */
+export function replicatedObserver(registry: Registry, logger: Logger): ObserveReplicated {
+  const counter = countersIn(registry);
+  const applied = counter('flashblocks_applied_total', 'Flashblocks applied that another process executed.');
+  const held = counter('flashblocks_held_total', 'Pre-confirmed blocks that came before the one below them.');
+  const refused = counter('flashblocks_refused_total', 'Flashblocks that did not follow what was here.');
+  const dropped = counter('preconfirmed_dropped_total', 'Times that pre-confirmed blocks were taken back.', [
+    'reason',
+  ]);
+  return (event) => {
+    switch (event.kind) {
+      case 'applied':
+        applied.inc();
+        return logger.trace(event, 'flashblock applied');
+      case 'held':
+        held.inc();
+        return logger.trace(event, 'a flashblock waits for the block below it');
+      case 'refused':
+        refused.inc();
+        return logger.warn({ index: event.index, err: event.error }, 'a flashblock does not fit');
+      case 'dropped':
+        // The writer's own words, of which there are few.
         dropped.inc({ reason: event.reason });
         return logger.info(event, 'pre-confirmed blocks are taken back');
     }

@@ -4,8 +4,20 @@ import type { NativeExecutor } from '../executor/native-executor.ts';
 import { FlashblockSource } from '../source/flashblocks/flashblock-source.ts';
 import { DEFAULT_FLASHBLOCK_OPTIONS, type FlashblockOptions } from '../source/flashblocks/options.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { Accuracy, measureAge, preconfirmingObserver, streamObserver } from './metrics.ts';
+import {
+  Accuracy,
+  measureAge,
+  preconfirmingObserver,
+  replicatedObserver,
+  streamObserver,
+} from './metrics.ts';
 import { Preconfirming, type PreconfirmingModules } from './preconfirming.ts';
+import {
+  DEFAULT_REPLICATED_OPTIONS,
+  type ReplicatedModules,
+  type ReplicatedOptions,
+  ReplicatedPreconfirming,
+} from './replicated.ts';
 
 type ServeOptions = CommandOptions<'serve'>;
 
@@ -30,6 +42,19 @@ export function openPreconfirming(
   const began = performance.now();
   measureAge(registry, () => preconfirming.ageMs ?? performance.now() - began);
   return preconfirming;
+}
+
+/** Prepares to apply flashblocks that another process executes. */
+export function openReplicatedPreconfirming(
+  modules: Omit<ReplicatedModules, 'observe'> & { readonly registry: Registry; readonly logger: Logger },
+  options: ReplicatedOptions = DEFAULT_REPLICATED_OPTIONS,
+): ReplicatedPreconfirming {
+  const { registry, logger } = modules;
+  const observe = replicatedObserver(registry, logger);
+  const replicated = new ReplicatedPreconfirming(options, { ...modules, observe });
+  const began = performance.now();
+  measureAge(registry, () => replicated.ageMs ?? performance.now() - began);
+  return replicated;
 }
 
 function flashblockOptions(options: ServeOptions): FlashblockOptions {

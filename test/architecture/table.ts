@@ -102,12 +102,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['chain', 'config', 'primitives', 'source', 'source/pool', 'source/rpc-source.ts', 'telemetry'],
   },
   preconfirm: {
-    holds: 'flashblocks executed and published',
+    holds: 'flashblocks executed and published, or applied where another process executed them',
     imports: [
       'chain',
       'config',
       'executor',
       'feed',
+      'feed/wire',
       'follow/state',
       'primitives',
       'rules',

@@ -1,12 +1,14 @@
 //! Flashblocks: blocks in pieces, before they are sealed.
 
 use crate::chain::NativeChain;
-use crate::errors::{Result, malformed};
+use crate::errors::{Result, error, malformed};
 use crate::execution::{Bounds, NativeCancel, execute_off_thread};
 use crate::view::NativeView;
 use alloy_primitives::B256;
 use chain_query_evm as core;
-use core::{Chain, Difference, Flashblock, Preconfirmation, Promoted, Promotion, Ready, SealedRoots};
+use core::{
+    Chain, Difference, Flashblock, Preconfirmation, Promoted, Promotion, Ready, SealedRoots, ToldFlashblock,
+};
 use napi::bindgen_prelude::{Buffer, Env, Object};
 use napi_derive::napi;
 use std::sync::Arc;
@@ -129,6 +131,28 @@ impl NativeChain {
                 })
             },
         )
+    }
+
+    /// Shows readers what a flashblock changed that another process executed; gives the version of the state after it.
+    #[napi(catch_unwind)]
+    pub fn apply_flashblock(
+        &self,
+        outcome: &[u8],
+        payload_id: String,
+        index: i64,
+        first_transaction: i64,
+        first_log: i64,
+    ) -> Result<f64> {
+        let count =
+            |value: i64| usize::try_from(value).map_err(|_| malformed("a place in a block is not negative"));
+        let flashblock = ToldFlashblock {
+            payload_id: &payload_id,
+            index: count(index)? as u64,
+            first_transaction: count(first_transaction)?,
+            first_log: count(first_log)?,
+            outcome,
+        };
+        self.inner.apply_flashblock(flashblock).map(|version| version as f64).map_err(error)
     }
 
     /// Makes a sealed block (RLP) the head: as far as it is as it was pre-confirmed, without executing it again.

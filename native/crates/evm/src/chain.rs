@@ -1,6 +1,6 @@
 //! One chain in memory: rules, hot state, and the pool for long calls.
 
-use crate::ahead::{Ahead, Extension, Flashblock, Piece, Preconfirmation, Promotion, SealedRoots};
+use crate::ahead::{Ahead, Extension, Flashblock, Piece, Preconfirmation, Promotion, SealedRoots, ToldFlashblock};
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::base::locks;
@@ -330,6 +330,12 @@ impl Chain {
             Preconfirmation::Done(extension) => Ok(Preconfirmation::Done(self.show(extension)?)),
             Preconfirmation::Missing(missing) => Ok(Preconfirmation::Missing(missing)),
         }
+    }
+
+    /// Shows readers what a flashblock changed that another process executed, without executing it; gives the version of the
+    /// state after it. Refused, with everything as it was, if it does not follow what is here.
+    pub fn apply_flashblock(&self, flashblock: ToldFlashblock<'_>) -> Result<u64, Error> {
+        self.ahead.take_told(&self.core, flashblock)
     }
 
     /// Forgets pre-confirmed blocks from a number on. Whoever holds a view of them can go on reading it.

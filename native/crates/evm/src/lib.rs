@@ -21,7 +21,7 @@ mod state;
 
 pub use ahead::{
     Difference, Extension, Flashblock, FlashblockBase, FlashblockDiff, PRECONFIRMED_DEPTH, Piece, Preconfirmation,
-    Promoted, Promotion, SealedRoots,
+    Promoted, Promotion, SealedRoots, ToldFlashblock,
 };
 pub use alloy_primitives::{Address, keccak256};
 pub use base::allocation::{CountingAllocator, live_bytes};

@@ -3,12 +3,13 @@
 use crate::ahead::flashblock::{Flashblock, Found};
 use crate::ahead::layers::{self, Layers, SoFar};
 use crate::ahead::piece::{Extension, Piece, Preconfirmation};
+use crate::ahead::place::Place;
 use crate::ahead::roots::Roots;
 use crate::ahead::run::{self, Part, Progress, Ran, Run};
 use crate::base::error::Error;
 use crate::base::limits::Limits;
 use crate::base::locks;
-use crate::model::claim::{GasCeiling, contradiction};
+use crate::model::claim::GasCeiling;
 use crate::rules::spec::Stack;
 use crate::state::core::StateCore;
 use crate::state::hot::HotBlock;
@@ -43,21 +44,28 @@ impl Ahead {
         self.depth.store(depth.max(1), Ordering::Relaxed);
     }
 
+    pub(super) fn depth(&self) -> usize {
+        self.depth.load(Ordering::Relaxed)
+    }
+
     /// Drops what does not stand on the head any more. If the head is what was pre-confirmed first, the others stay.
     pub(crate) fn settle(&self, core: &StateCore) {
         let mut layers = self.lock();
         let head = core.hot.head();
+        // What was sealed was taken back since, and may be sealed as it is pre-confirmed the next time.
+        let is_sealed = |number: &u64| head.as_deref().is_some_and(|head| *number <= head.header.number);
+        layers.sealed_otherwise = layers.sealed_otherwise.filter(is_sealed);
         if layers.blocks.is_empty() || head.as_deref().is_some_and(|head| layers.stand_on(head)) {
             return;
         }
         match head {
-            Some(head) if layers.confirm_first(&head) => {
+            Some(head) if layers.confirm_first(&core.hot, &head) => {
                 layers.blocks.remove(0);
                 (layers.base_number, layers.base_hash) = (head.header.number, head.hash);
             }
             head => {
                 if let Some(head) = head {
-                    layers.note_other_contents(&head);
+                    layers.note_other_contents(&core.hot, &head);
                 }
                 layers.blocks.clear();
             }
@@ -102,6 +110,19 @@ fn publish(core: &StateCore, layers: &mut Layers) {
     core.working_ahead.end();
 }
 
+/// Refuses the flashblocks of chains that have none.
+pub(super) fn expect_flashblocks(core: &StateCore) -> Result<(), Error> {
+    if core.spec.stack == Stack::Op {
+        return Ok(());
+    }
+    // Ethereum's blocks end with withdrawals and system calls, which the next piece would have to take back.
+    Err(Error::Unsupported("flashblocks are supported on the OP stack only".into()))
+}
+
+pub(super) fn head_of(core: &StateCore) -> Result<Arc<HotBlock>, Error> {
+    core.hot.head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))
+}
+
 /// What a flashblock is executed on.
 struct Start {
     epoch: u64,
@@ -125,11 +146,8 @@ impl Ahead {
         ceiling: GasCeiling,
         limits: &Limits,
     ) -> Result<Preconfirmation<Extension>, Error> {
-        if core.spec.stack != Stack::Op {
-            // Ethereum's blocks end with withdrawals and system calls, which the next piece would have to take back.
-            return Err(Error::Unsupported("flashblocks are supported on the OP stack only".into()));
-        }
-        let head = core.hot.head().ok_or_else(|| Error::Unavailable("hot state is empty".into()))?;
+        expect_flashblocks(core)?;
+        let head = head_of(core)?;
         let generation = core.hot.generation();
         let start = self.start(core, &head, flashblock)?;
         let Start { epoch, keep, mut header, before, state, .. } = start;
@@ -179,50 +197,22 @@ impl Ahead {
 
     fn start(&self, core: &StateCore, head: &HotBlock, flashblock: &Flashblock) -> Result<Start, Error> {
         let mut layers = self.lock();
-        if layers.blocks.is_empty() {
-            (layers.base_number, layers.base_hash) = (head.header.number, head.hash);
-        } else if !layers.stand_on(head) {
-            return Err(Error::Unavailable("the head moved".into()));
-        }
+        layers.base_on(head)?;
         let layers = &*layers;
         let (epoch, count) = (layers.epoch, layers.blocks.len());
+        let place = Place { payload_id: &flashblock.payload_id, index: flashblock.index };
         let Some(base) = &flashblock.base else {
-            return match layers.blocks.last().zip(layers.snapshot(count)) {
-                Some((top, state))
-                    if top.payload_id == flashblock.payload_id && top.index + 1 == flashblock.index =>
-                {
-                    let (header, before) = (top.header.clone(), top.progress);
-                    Ok(Start { epoch, keep: count, header, before, state, so_far: top.so_far.clone() })
+            let top = layers.to_go_on(place)?;
+            return match top.executed().zip(layers.snapshot(count)) {
+                Some((executed, state)) => {
+                    let (before, so_far) = (executed.progress, executed.so_far.clone());
+                    Ok(Start { epoch, keep: count, header: top.header.clone(), before, state, so_far })
                 }
-                Some((top, _)) => refuse(
-                    flashblock,
-                    &format!(
-                        "it does not follow flashblock {} of block {}, payload {}",
-                        top.index, top.header.number, top.payload_id
-                    ),
-                ),
-                None => refuse(flashblock, "the first of its block is not there"),
+                None => place.refuse("another process executed what is before it"),
             };
         };
         let header = base.header(&core.spec)?;
-        let keep = layers.blocks.iter().take_while(|block| block.header.number < header.number).count();
-        let parent = keep.checked_sub(1).map(|index| &layers.blocks[index]);
-        let (below, hash) = parent.map_or((&head.header, Some(head.hash)), |parent| (&parent.header, parent.hash));
-        // A block whose hash its builder does not say is what the next one calls it, until it is sealed.
-        if let Some(hash) = hash.filter(|hash| header.parent_hash != *hash) {
-            let (number, parent) = (header.number, header.parent_hash);
-            return refuse(
-                flashblock,
-                &format!("block {number} on {parent} does not follow block {} {hash}", below.number),
-            );
-        }
-        if let Some(why) = contradiction(&header, below) {
-            return refuse(flashblock, &format!("block {}: {why}", header.number));
-        }
-        let depth = self.depth.load(Ordering::Relaxed);
-        if keep >= depth {
-            return Err(Error::Unavailable(format!("no more than {depth} blocks are pre-confirmed at once")));
-        }
+        let keep = layers.to_stand_on(place, &header, head, self.depth())?;
         let mut state = layers.snapshot(keep).unwrap_or_else(|| Snapshot {
             base_number: layers.base_number,
             base_hash: layers.base_hash,
@@ -242,7 +232,8 @@ fn claimed(flashblock: &Flashblock, header: &Header, before: Progress, ceiling: 
     ceiling.check(header.gas_limit).map_err(|why| why.of(&run::about(header)))?;
     if claimed < before.gas_used || claimed > header.gas_limit {
         let (used, limit) = (before.gas_used, header.gas_limit);
-        return refuse(flashblock, &format!("it says gas used {claimed} after {used}, of a limit of {limit}"));
+        let place = Place { payload_id: &flashblock.payload_id, index: flashblock.index };
+        return place.refuse(&format!("it says gas used {claimed} after {used}, of a limit of {limit}"));
     }
     Ok(claimed)
 }
@@ -287,10 +278,6 @@ fn task_of(flashblock: &Flashblock) -> B256 {
     name.update(flashblock.index.to_be_bytes());
     name.update(flashblock.diff.header_hash().unwrap_or_default());
     name.finalize()
-}
-
-fn refuse<T>(flashblock: &Flashblock, why: &str) -> Result<T, Error> {
-    Err(Error::InvalidBlock(format!("flashblock {}: {why}", flashblock.index)))
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(

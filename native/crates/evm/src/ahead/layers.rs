@@ -5,9 +5,10 @@ use crate::ahead::flashblock::Flashblock;
 use crate::ahead::piece::{Extension, Piece};
 use crate::ahead::roots::Roots;
 use crate::ahead::run::{Progress, Ran};
+use crate::model::diff::Diff;
 use crate::model::outcome::{Outcome, ReceiptRecord};
-use crate::state::hot::HotBlock;
-use crate::state::overlay::{Overlay, Parts, Snapshot};
+use crate::state::hot::{HotBlock, HotState};
+use crate::state::overlay::{Before, Overlay, Parts, Snapshot};
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bloom, Bytes};
 use alloy_rlp::{EMPTY_LIST_CODE, Encodable, Header as RlpHeader};
@@ -36,13 +37,34 @@ pub(super) struct Layer {
     pub(super) header: Header,
     /// Nothing where its builder does not say it: then the block above it is the first to.
     pub(super) hash: Option<B256>,
+    /// What it changed, for readers.
+    pub(super) parts: Parts,
+    pub(super) contents: Contents,
+}
+
+/// What is known of how a block came to change what it did.
+#[derive(Debug)]
+pub(super) enum Contents {
+    Executed(Box<Executed>),
+    /// Another process executed it.
+    Told(Told),
+}
+
+/// A block that was executed here, so far.
+#[derive(Debug, Default)]
+pub(super) struct Executed {
     pub(super) progress: Progress,
     pub(super) so_far: SoFar,
     pub(super) records: Vec<ReceiptRecord>,
     pub(super) changes: Changes,
-    /// The same for readers.
-    pub(super) parts: Parts,
     pub(super) pieces: Vec<Done>,
+}
+
+/// How much of a block was told so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) transactions: usize,
+    pub(super) logs: usize,
 }
 
 /// What the roots of a block are made of. Shared with whoever executes the next piece, who has let go of it when that
@@ -86,21 +108,21 @@ impl Layers {
     }
 
     /// Whether `head` is the first block, so that those above it are still right.
-    pub(super) fn confirm_first(&self, head: &HotBlock) -> bool {
+    pub(super) fn confirm_first(&self, hot: &HotState, head: &HotBlock) -> bool {
         let [first, second, ..] = self.blocks.as_slice() else {
             return false;
         };
         head.header.number == self.base_number + 1
             && head.header.parent_hash == self.base_hash
             && second.header.parent_hash == head.hash
-            && first.changes.diff() == head.diff
+            && first.has_contents_of(hot, head)
     }
 
     /// Takes note of a head that has other contents than were pre-confirmed, where nobody can tell that by its hash.
-    pub(super) fn note_other_contents(&mut self, head: &HotBlock) {
+    pub(super) fn note_other_contents(&mut self, hot: &HotState, head: &HotBlock) {
         let Some(first) = self.blocks.first() else { return };
         let is_hashless = first.hash.is_none() && first.header.number == head.header.number;
-        if is_hashless && first.changes.diff() != head.diff {
+        if is_hashless && !first.has_contents_of(hot, head) {
             self.sealed_otherwise = Some(head.header.number);
             self.lost |= self.blocks.get(1).is_some_and(|above| above.header.parent_hash == head.hash);
         }
@@ -130,47 +152,70 @@ impl Layers {
         let Ran { progress, receipts, records, changes } = *ran;
         let (index, Outcome { hash, header, .. }) = (piece.index, &piece.outcome);
         let hash = Some(*hash).filter(|hash| !hash.is_zero());
-        self.epoch += 1;
-        self.blocks.truncate(keep);
-        if index == 0 {
-            self.blocks.push(Layer::new(payload_id, header.clone(), hash));
-        }
-        if let Some(layer) = self.blocks.last_mut() {
-            layer.changes.add(&changes);
-            layer.parts.add(&changes.diff);
+        let contents = || Contents::Executed(Box::default());
+        let layer = self.grow(keep, &payload_id, (index, header.clone(), hash), &changes.diff, contents);
+        if let Some(Contents::Executed(executed)) = layer.map(|layer| &mut layer.contents) {
+            executed.changes.add(&changes);
             // One without transactions changes nothing, and however many come, they must not add up.
-            if layer.pieces.is_empty() || progress.transactions > layer.progress.transactions {
-                layer.pieces.push(Done { progress, changes });
+            if executed.pieces.is_empty() || progress.transactions > executed.progress.transactions {
+                executed.pieces.push(Done { progress, changes });
             }
-            layer.index = index;
-            layer.header = header.clone();
-            layer.hash = hash;
-            layer.progress = progress;
-            let so_far = &mut layer.so_far;
+            executed.progress = progress;
+            let so_far = &mut executed.so_far;
             so_far.roots = roots;
             so_far.bloom = bloom;
             so_far.logs += records.iter().map(|record| record.logs.len()).sum::<usize>();
             Arc::make_mut(&mut so_far.transactions).extend(transactions);
             Arc::make_mut(&mut so_far.receipts).extend(receipts);
-            layer.records.extend(records);
+            executed.records.extend(records);
         }
         piece
+    }
+
+    /// Puts what a flashblock changed on top of the first `keep` blocks; gives the block it is of, with `contents` where it begins that.
+    pub(super) fn grow(
+        &mut self,
+        keep: usize,
+        payload_id: &str,
+        (index, header, hash): (u64, Header, Option<B256>),
+        diff: &Diff,
+        contents: impl FnOnce() -> Contents,
+    ) -> Option<&mut Layer> {
+        self.epoch += 1;
+        self.blocks.truncate(keep);
+        if index == 0 {
+            let (payload_id, parts, contents) = (payload_id.to_owned(), Parts::default(), contents());
+            self.blocks.push(Layer { payload_id, index, header: Header::default(), hash, parts, contents });
+        }
+        let layer = self.blocks.last_mut()?;
+        layer.parts.add(diff);
+        (layer.index, layer.header, layer.hash) = (index, header, hash);
+        Some(layer)
     }
 }
 
 impl Layer {
-    fn new(payload_id: String, header: Header, hash: Option<B256>) -> Self {
-        Self {
-            payload_id,
-            index: 0,
-            header,
-            hash,
-            progress: Progress::default(),
-            so_far: SoFar::default(),
-            records: Vec::new(),
-            changes: Changes::default(),
-            parts: Parts::default(),
-            pieces: Vec::new(),
+    pub(super) fn executed(&self) -> Option<&Executed> {
+        match &self.contents {
+            Contents::Executed(executed) => Some(executed),
+            Contents::Told(_) => None,
+        }
+    }
+
+    /// Whether a sealed block of its number has its contents.
+    fn has_contents_of(&self, hot: &HotState, sealed: &HotBlock) -> bool {
+        match &self.contents {
+            Contents::Executed(executed) => executed.changes.diff() == sealed.diff,
+            // What was there before it was not told. A header binds all of it, but for the roots that its builder may not say.
+            Contents::Told(_) => {
+                let Header { state_root, withdrawals_root, number, .. } = sealed.header;
+                let same_header = Header { state_root, withdrawals_root, ..self.header.clone() } == sealed.header;
+                let before = Before {
+                    account: |address| hot.account(address, number.saturating_sub(1)),
+                    slot: |address, slot| hot.slot(address, slot, number.saturating_sub(1)),
+                };
+                same_header || self.parts.amount_to(&sealed.diff, &before)
+            }
         }
     }
 }

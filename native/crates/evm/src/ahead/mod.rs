@@ -9,12 +9,15 @@ mod extend;
 mod flashblock;
 mod layers;
 mod piece;
+mod place;
 mod promote;
 mod roots;
 mod run;
+mod told;
 
 pub(crate) use extend::Ahead;
 pub use extend::PRECONFIRMED_DEPTH;
 pub use flashblock::{Flashblock, FlashblockBase, FlashblockDiff};
 pub use piece::{Extension, Piece, Preconfirmation};
 pub use promote::{Difference, Promoted, Promotion, SealedRoots};
+pub use told::ToldFlashblock;

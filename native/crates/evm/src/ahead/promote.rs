@@ -2,7 +2,7 @@
 
 use crate::ahead::changes::Changes;
 use crate::ahead::extend::Ahead;
-use crate::ahead::layers::{self, Layer, Layers, encode_block};
+use crate::ahead::layers::{self, Executed, Layer, Layers, encode_block};
 use crate::ahead::run::{self, Part, Progress, Run};
 use crate::base::error::Error;
 use crate::base::limits::Limits;
@@ -99,11 +99,13 @@ impl Ahead {
         check_contents(&core.spec, &block)?;
         let (preconfirmed, difference, known) = {
             let layers = self.lock();
-            let Some(first) = layers.blocks.first().filter(|first| first.header.number == header.number) else {
+            let first = layers.blocks.first().filter(|first| first.header.number == header.number);
+            let Some(first) = first.and_then(First::of) else {
                 return Ok(None);
             };
             let difference = first.difference(&block);
-            (first.so_far.transactions.len(), difference, known(&layers, first, difference, &header, hash))
+            let preconfirmed = first.executed.so_far.transactions.len();
+            (preconfirmed, difference, known(&layers, first, difference, &header, hash))
         };
         let promotion = |difference: Option<Difference>, result: Promoted| {
             Ok(Some(Promotion { preconfirmed, difference, result }))
@@ -131,7 +133,9 @@ impl Ahead {
         roots: Option<SealedRoots>,
     ) -> Result<Option<Promotion>, Error> {
         let layers = self.lock();
-        let Some(first) = layers.blocks.first() else { return Ok(None) };
+        let Some(First { layer: first, executed }) = layers.blocks.first().and_then(First::of) else {
+            return Ok(None);
+        };
         let header = match roots {
             _ if first.hash == Some(hash) => first.header.clone(),
             Some(SealedRoots { state_root, withdrawals_root }) => {
@@ -144,10 +148,10 @@ impl Ahead {
         }
         let body = BlockBody { withdrawals: Some(Default::default()), ..Default::default() };
         check_withdrawals(&core.spec, &Block::<OpTxEnvelope> { header: header.clone(), body })?;
-        let block = encode_block(&header, &first.so_far.transactions).into();
-        let (receipts, diff) = (first.records.clone(), first.changes.diff());
+        let block = encode_block(&header, &executed.so_far.transactions).into();
+        let (receipts, diff) = (executed.records.clone(), executed.changes.diff());
         let outcome = Box::new(Outcome { hash, header, block, receipts, diff });
-        let preconfirmed = first.so_far.transactions.len();
+        let preconfirmed = executed.so_far.transactions.len();
         Ok(Some(Promotion { preconfirmed, difference: None, result: Promoted::Done(outcome) }))
     }
 
@@ -166,17 +170,17 @@ fn stands_on(layers: &Layers, core: &StateCore, header: &Header) -> bool {
 /// What is here of a sealed block; `None` if nothing of it can be used.
 fn known(
     layers: &Layers,
-    first: &Layer,
+    first: First<'_>,
     difference: Option<Difference>,
     header: &Header,
     hash: B256,
 ) -> Option<Known> {
     match difference {
-        None => Some(Known::All(first.records.clone(), first.changes.diff())),
+        None => Some(Known::All(first.executed.records.clone(), first.executed.changes.diff())),
         // A piece that shares nothing with the block is none to go on from.
-        Some(Difference::Transaction(index)) if other_context(&first.header, header).is_none() => {
-            let count = first.pieces_before(index)?;
-            Some(Known::Pieces(Box::new(Pieces::new(layers, first, count, header, hash))))
+        Some(Difference::Transaction(index)) if other_context(&first.layer.header, header).is_none() => {
+            let count = first.executed.pieces_before(index)?;
+            Some(Known::Pieces(Box::new(Pieces::new(layers, first.executed, count, header, hash))))
         }
         Some(_) => None,
     }
@@ -242,8 +246,8 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new(layers: &Layers, layer: &Layer, count: usize, header: &Header, hash: B256) -> Self {
-        let pieces = &layer.pieces[..count];
+    fn new(layers: &Layers, executed: &Executed, count: usize, header: &Header, hash: B256) -> Self {
+        let pieces = &executed.pieces[..count];
         let before = pieces.last().map(|piece| piece.progress).unwrap_or_default();
         let (mut parts, mut changes) = (Parts::default(), Changes::default());
         for piece in pieces {
@@ -252,8 +256,8 @@ impl Pieces {
         }
         Self {
             before,
-            records: layer.records[..before.transactions].to_vec(),
-            receipts: layer.so_far.receipts[..before.transactions].to_vec(),
+            records: executed.records[..before.transactions].to_vec(),
+            receipts: executed.so_far.receipts[..before.transactions].to_vec(),
             changes,
             state: Snapshot {
                 base_number: layers.base_number,
@@ -267,9 +271,21 @@ impl Pieces {
     }
 }
 
-impl Layer {
-    fn difference(&self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
-        let (ours, theirs) = (&self.so_far.transactions, &sealed.body.transactions);
+/// The lowest block, where it was executed here.
+#[derive(Clone, Copy)]
+struct First<'a> {
+    layer: &'a Layer,
+    executed: &'a Executed,
+}
+
+impl<'a> First<'a> {
+    /// Of one that another process executed there is not enough to tell what it gives when it is sealed.
+    fn of(layer: &'a Layer) -> Option<Self> {
+        layer.executed().map(|executed| Self { layer, executed })
+    }
+
+    fn difference(self, sealed: &Block<OpTxEnvelope>) -> Option<Difference> {
+        let (ours, theirs) = (&self.executed.so_far.transactions, &sealed.body.transactions);
         let differs = |index: &usize| match (ours.get(*index), theirs.get(*index)) {
             (Some(ours), Some(theirs)) => theirs.encoded_2718() != **ours,
             _ => true,
@@ -277,13 +293,15 @@ impl Layer {
         if let Some(index) = (0..ours.len().max(theirs.len())).find(differs) {
             return Some(Difference::Transaction(index));
         }
-        if let Some(field) = other_context(&self.header, &sealed.header) {
+        if let Some(field) = other_context(&self.layer.header, &sealed.header) {
             return Some(Difference::Context(field));
         }
-        let (ours, theirs) = (Results::of(&self.header), Results::of(&sealed.header));
+        let (ours, theirs) = (Results::of(&self.layer.header), Results::of(&sealed.header));
         ours.difference(&theirs).map(Difference::Results)
     }
+}
 
+impl Executed {
     /// How many pieces have only transactions before `index`, if any.
     fn pieces_before(&self, index: usize) -> Option<usize> {
         let count = self.pieces.iter().take_while(|piece| piece.progress.transactions <= index).count();
@@ -292,7 +310,7 @@ impl Layer {
 }
 
 /// The first field of what transactions can see of their block that differs.
-fn other_context(ours: &Header, theirs: &Header) -> Option<&'static str> {
+pub(super) fn other_context(ours: &Header, theirs: &Header) -> Option<&'static str> {
     let fields = [
         ("timestamp", ours.timestamp == theirs.timestamp),
         ("gas limit", ours.gas_limit == theirs.gas_limit),

@@ -67,6 +67,10 @@ impl<'a> Reader<'a> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
+    pub(crate) fn u64(&mut self) -> Result<u64, Error> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let count = self.u32()? as usize;
         self.take(count)

@@ -10,6 +10,7 @@ pub(crate) mod header;
 pub(crate) mod key;
 pub(crate) mod outcome;
 pub(crate) mod proof;
+pub(crate) mod told;
 pub(crate) mod transaction;
 pub(crate) mod trie;
 pub(crate) mod verify;

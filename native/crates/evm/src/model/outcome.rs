@@ -60,10 +60,17 @@ pub enum Extra {
     DaFootprintGasScalar = 13,
 }
 
-const HAS_TO: u8 = 1;
-const HAS_CONTRACT: u8 = 2;
-const HAS_ROOT: u8 = 4;
-const SUCCEEDED: u8 = 8;
+impl Extra {
+    /// Whether one has this number.
+    pub(crate) const fn is_known(number: u8) -> bool {
+        number >= Self::BlobGasUsed as u8 && number <= Self::DaFootprintGasScalar as u8
+    }
+}
+
+pub(crate) const HAS_TO: u8 = 1;
+pub(crate) const HAS_CONTRACT: u8 = 2;
+pub(crate) const HAS_ROOT: u8 = 4;
+pub(crate) const SUCCEEDED: u8 = 8;
 
 impl Outcome {
     /// Writes the bytes that TypeScript reads.

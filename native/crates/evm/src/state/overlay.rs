@@ -4,7 +4,7 @@ use crate::model::code::bytecode;
 use crate::model::diff::{Account, Diff};
 use alloy_consensus::Header;
 use alloy_primitives::map::{AddressMap, AddressSet, B256Map, HashMap};
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256};
 use revm::bytecode::Bytecode;
 use std::sync::Arc;
 
@@ -64,6 +64,44 @@ impl Parts {
         if newest.size() > 0 {
             self.0.push(Arc::new(newest));
         }
+    }
+}
+
+/// What was there before a block; nothing where that is not known.
+pub(crate) struct Before<A, S> {
+    pub(crate) account: A,
+    pub(crate) slot: S,
+}
+
+impl Parts {
+    /// Whether a block that has these changes changed what `diff` says as a whole: what it changed back is not in there. False
+    /// where nobody knows what was there before.
+    pub(crate) fn amount_to(
+        &self,
+        diff: &Diff,
+        before: &Before<impl Fn(Address) -> Option<Option<Account>>, impl Fn(Address, B256) -> Option<U256>>,
+    ) -> bool {
+        let ours = self.0.iter().fold(Part::default(), |all, part| all.merged(part));
+        let theirs = Part::of(diff);
+        let had_no_code = |address: Address| {
+            let before = (before.account)(address);
+            before.is_some_and(|account| account.is_none_or(|account| account.code_hash == KECCAK256_EMPTY))
+        };
+        let is_same = |address: &Address, account: &Option<Account>| match theirs.accounts.get(address) {
+            Some(other) => other == account,
+            None => (before.account)(*address) == Some(*account),
+        };
+        let is_same_slot = |key: &(Address, B256), value: &U256| match theirs.slots.get(key) {
+            Some(other) => other == value,
+            None if ours.wiped.contains(&key.0) => value.is_zero(),
+            None => (before.slot)(key.0, key.1) == Some(*value),
+        };
+        theirs.accounts.keys().all(|address| ours.accounts.contains_key(address))
+            && theirs.slots.keys().all(|key| ours.slots.contains_key(key))
+            && theirs.wiped.is_subset(&ours.wiped)
+            && ours.accounts.iter().all(|(address, account)| is_same(address, account))
+            && ours.slots.iter().all(|(key, value)| is_same_slot(key, value))
+            && ours.wiped.iter().all(|address| theirs.wiped.contains(address) || had_no_code(*address))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::case::{Case, answer, begin, complete, cut, extend, message, parse, read_block, seal};
 use super::made::{STORE, build, deposit, sign};
-use crate::support::{CONTRACT, Fork, Random, genesis, request};
+use super::real::op_sepolia;
+use super::told::tell_bytes;
+use crate::support::{CONTRACT, Fixture, Fork, Random, genesis, request};
 use alloy_consensus::{Sealable, TxEip1559};
 use alloy_primitives::{Address, B256, TxKind, U256, address, hex};
 use chain_query_evm::{CallRequest, CallResult, Chain, Lane, Outcome, Promoted, Promotion, call};
@@ -108,6 +110,52 @@ fn extending_costs_what_is_new() {
         let [loading, again] = [loading, again].map(|seconds| seconds * 1e3);
         println!("{new} calls on a block of {before}: with loading {loading:.2} ms, again {again:.2} ms");
     }
+}
+
+/// The same flashblock, told by who executed it. Executing it again has its senders and its state at hand.
+#[test]
+fn applying_what_was_executed_elsewhere_costs_little_beside_executing_it() {
+    let fixtures = Fixture::all();
+    let mut cases = op_sepolia(&fixtures);
+    cases.extend([20, 200, 1_000].map(of_calls));
+    let (mut applied, mut executed) = (0.0, 0.0);
+    for case in &cases {
+        let block = read_block(&case.blocks[0]);
+        let count = block.body.transactions.len();
+        let whole = parse(&message(&block, &block.header, "p", 0, 0, count));
+        let (executes, told) = (begin(case), begin(case));
+        let piece = extend(&executes, &*case.load, &whole).unwrap();
+        let outcome = piece.outcome.encode();
+        let best = |run: &dyn Fn()| {
+            let times = (0..20).map(|_| {
+                let start = Instant::now();
+                run();
+                start.elapsed().as_secs_f64() * 1e3
+            });
+            times.fold(f64::MAX, f64::min)
+        };
+        let first = (0..3).map(|_| {
+            let chain = begin(case);
+            let start = Instant::now();
+            extend(&chain, &*case.load, &whole).unwrap();
+            start.elapsed().as_secs_f64() * 1e3
+        });
+        let first = first.fold(f64::MAX, f64::min);
+        let again = best(&|| drop(extend(&executes, &*case.load, &whole).unwrap()));
+        let applying = best(&|| assert!(tell_bytes(&told, "p", &piece, &outcome).is_ok()));
+        println!(
+            "{} of {count} transactions, {} bytes: executing {first:.2} ms with loading, {again:.2} ms again; applying {applying:.2} ms: {:.3} and {:.3}",
+            case.name,
+            outcome.len(),
+            applying / first,
+            applying / again,
+        );
+        applied += applying;
+        executed += again;
+    }
+    let share = applied / executed;
+    println!("all of them: {share:.3} of executing");
+    assert!(share < 0.2, "applying takes {share} of executing");
 }
 
 #[test]

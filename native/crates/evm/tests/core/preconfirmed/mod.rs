@@ -11,5 +11,6 @@ pub(crate) mod made;
 mod promotion;
 pub(crate) mod real;
 mod refused;
+mod told;
 mod versions;
 mod whole;
