@@ -12,6 +12,8 @@ import { expectChainId, rulesOfShared } from '../follow/rules/chain-rules.ts';
 import { forwarderTo } from '../follow/state/forwarding.ts';
 import { PinnedState } from '../follow/state/pinned-state.ts';
 import { plainReader } from '../follow/state/reader.ts';
+import { openReplicatedPreconfirming } from '../preconfirm/open.ts';
+import type { ReplicatedPreconfirming } from '../preconfirm/replicated.ts';
 import { configText } from '../rules/chains.ts';
 import { SourceError } from '../source/errors.ts';
 import { RpcSource } from '../source/rpc-source.ts';
@@ -52,13 +54,19 @@ export async function openReplica(
         // With no upstream to ask, what is held can be served: each is asked again before it is used.
         if (!(error instanceof SourceError)) throw error;
       });
-    const follower = new StoreFollower(options.hotWindow, { store, executor, publish, moved: () => {} });
+    // What is pre-confirmed is on the feed only.
+    const preconfirming =
+      options.feed && openReplicatedPreconfirming({ executor, publish, registry, logger });
+    const follower = new StoreFollower(options.hotWindow, {
+      ...{ store, executor, publish },
+      moved: (head) => preconfirming?.setHead(head),
+    });
     await follower.begin();
     const upstream = source && { source, prefer: () => source.status()[0]?.name };
     const passing = openPassing(options, { chainId: executor.chainId, registry, upstream });
     measureReplica(registry, store);
     const wake = new Wake();
-    const feed = hearFeed(options, modules, () => wake.wake());
+    const feed = hearFeed(options, { ...modules, preconfirming }, () => wake.wake());
     let running: Promise<unknown> | undefined;
     let failure: string | undefined;
     const run = async (): Promise<void> => {
@@ -91,6 +99,11 @@ export async function openReplica(
           const seconds = Math.round(store.unwrittenMs / 1_000);
           issues.push({ reason: 'store', detail: `nobody has written it for ${seconds} s` });
         }
+        const ageMs = preconfirming?.ageMs ?? 0;
+        if (ageMs >= options.readyPreconfirmedMs) {
+          const seconds = Math.round(ageMs / 1_000);
+          issues.push({ reason: 'pre-confirmed age', detail: `no flashblock for ${seconds} s` });
+        }
         return { head: store.marks()?.head, lag: undefined, issues };
       },
       start() {
@@ -114,7 +127,12 @@ export async function openReplica(
 /** Hears of blocks before the store is looked at: what that then names need not be read. */
 function hearFeed(
   options: CommandOptions<'serve'>,
-  { store, logger, registry }: ReplicaModules,
+  {
+    store,
+    logger,
+    registry,
+    preconfirming,
+  }: ReplicaModules & { readonly preconfirming: ReplicatedPreconfirming | undefined },
   onNews: () => void,
 ): FeedSubscriber | undefined {
   const subscriber = subscriberOptions(options);
@@ -125,10 +143,12 @@ function hearFeed(
       item(item) {
         if (item.kind === 'confirmed')
           for (const { outcome } of item.added) store.offer(decodeOutcome(outcome));
-        onNews();
+        preconfirming?.take(item);
+        if (item.kind !== 'preconfirmed') onNews();
       },
       lost(lost) {
         logger.debug({ ...lost }, 'the feed has a gap: the store is read');
+        preconfirming?.lost(lost.reason);
         onNews();
       },
     },

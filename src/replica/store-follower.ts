@@ -10,7 +10,7 @@ export interface StoreFollowerModules {
   readonly store: CqlReplica;
   readonly executor: Pick<NativeExecutor, 'open' | 'apply' | 'revertTo' | 'dropPreconfirmed'>;
   readonly publish: PublishToFeed;
-  /** Hears of each head, once requests are answered from it. */
+  /** Hears that hot state has another head, before threads do. */
   readonly moved: (head: BlockRef) => void;
 }
 
@@ -34,16 +34,18 @@ export class StoreFollower {
 
   /** Looks at the store, and resolves once requests are answered from what it shows. */
   async look(): Promise<void> {
-    const { store, publish, moved } = this.#modules;
+    const { store, publish } = this.#modules;
     const movement = await store.sync();
     const position = store.position();
     const { removed, added, isAnew } = movement;
     if (removed.length > 0 || isAnew) await this.#dropPreconfirmed();
     if (isAnew) {
       await this.begin();
+      this.#tellHead();
       await publish({ kind: 'anchored' }, position);
     } else if (removed.length > 0 || added.length > 0) {
-      await this.#move(movement);
+      if (!this.#move(movement)) await this.begin();
+      this.#tellHead();
       await publish(
         {
           kind: 'confirmed',
@@ -59,8 +61,11 @@ export class StoreFollower {
     } else {
       // Marks may have moved; and threads learn that the store was heard of.
       await publish({ kind: 'marked' }, position);
-      return;
     }
+  }
+
+  #tellHead(): void {
+    const { store, moved } = this.#modules;
     const head = store.marks()?.head;
     if (head !== undefined) moved(head);
   }
@@ -72,18 +77,19 @@ export class StoreFollower {
     await publish({ kind: 'dropped', from: 0, reason: 'reorganised', version });
   }
 
-  async #move({ removed, added }: Movement): Promise<void> {
+  /** Takes hot state along, in one turn with what is told of it; whether it reaches so far back. */
+  #move({ removed, added }: Movement): boolean {
     const { executor } = this.#modules;
     const last = removed.at(-1);
     if (last !== undefined) {
       const base = last.number - 1;
-      // The store shows the new chain already: where hot state does not reach so far back, it is filled from there.
-      if (base < this.#lowest) return this.begin();
+      if (base < this.#lowest) return false;
       executor.revertTo(base);
     }
     for (const block of added) executor.apply(block.header, block.diffBytes);
     const head = added.at(-1)?.number ?? 0;
     this.#lowest = Math.max(this.#lowest, head - this.#hotWindow + 1);
+    return true;
   }
 }
 

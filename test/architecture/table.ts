@@ -152,6 +152,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'follow/passing',
       'follow/rules',
       'follow/state',
+      'preconfirm',
       'rules',
       'source',
       'source/rpc-source.ts',
