@@ -85,10 +85,10 @@ export function nameOf({ head, stack }: Moment): Named {
   };
 }
 
-export function askOurs(url: string): AskOurs {
+export function askOurs(ours: { readonly url: string }): AskOurs {
   return async (questions, atLeast) => {
     const { answers, headers } = await sendBatchNoting(
-      url,
+      ours.url,
       questions.map(({ ours }) => ours),
       atLeast === undefined ? {} : { 'x-chain-at-least': atLeast },
     );

@@ -15,10 +15,14 @@ import { type FollowingNode, follow, total } from '../support/servers/our-node.t
 import { tempDir, until } from '../support/servers/process.ts';
 import { request, sendBatch } from '../support/servers/rpc-client.ts';
 import { Workload, type WorkloadBlock } from '../support/workload/workload.ts';
+import { startPreconfirmedFleet } from './fleet.ts';
 import { startPendingProxy } from './pending-proxy.ts';
 
-/** Streams as builders have them; `newFlashblocks` of a node of ours that listens to them; or polling of pending blocks. */
-export const feeds = ['raw', 'newFlashblocks', 'polling'] as const;
+/**
+ * Streams as builders have them; `newFlashblocks` of a node of ours that listens to them; polling of pending blocks; or the feed of a
+ * fleet, whose ingester listens to the streams.
+ */
+export const feeds = ['raw', 'newFlashblocks', 'polling', 'fleet'] as const;
 
 export type Feed = (typeof feeds)[number];
 
@@ -123,6 +127,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;
   readonly #stack: PreconfirmedBlock[] = [];
   #ours: FollowingNode | undefined;
+  #executing: FollowingNode | undefined;
 
   private constructor(
     parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers' | 'form' | 'feed'>,
@@ -186,6 +191,11 @@ export class PreconfirmedRig implements AsyncDisposable {
   get ours(): FollowingNode {
     if (this.#ours === undefined) throw new Error('our node was not started');
     return this.#ours;
+  }
+
+  /** The one that executes flashblocks. */
+  get executing(): FollowingNode {
+    return this.#executing ?? this.ours;
   }
 
   /** What the next block stands on, sealed or not. */
@@ -266,6 +276,14 @@ export class PreconfirmedRig implements AsyncDisposable {
         const ours = await serve('data', [proxy.url], [...more, '--flashblock-poll-ms', '100']);
         await until('our node to poll', () => (proxy.asked > 0 ? true : undefined));
         return ours;
+      }
+      case 'fleet': {
+        const { ingester, replicas } = await startPreconfirmedFleet(resources, folder, {
+          ...{ upstream: this.node.ws, rules: this.node.genesisFile },
+          ...{ flashblocks: streams, more },
+        });
+        this.#executing = ingester;
+        return replicas;
       }
     }
   }

@@ -23,14 +23,14 @@ const { values } = parseArgs({
     self: { type: 'boolean', default: false },
   },
 });
-const formOfFeed = { newFlashblocks: 'allZero', polling: 'real' } as const;
+const formOfFeed = { newFlashblocks: 'allZero', polling: 'real', fleet: 'allZero' } as const;
 const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
 const chosenFeeds = feeds.filter((feed) => values.feed === 'all' || feed === values.feed);
 if (chosenFeeds.length === 0) throw new Error(`--feed is one of ${feeds.join(', ')}, all`);
 const chosen = formsNamed(values.form)
   .flatMap((form) => chosenFeeds.map((feed): Case => ({ form, feed })))
   // With all of both, each feed once: what a feed does hardly depends on the form.
-  .filter(({ form, feed }, _, all) => all.length < 9 || feed === 'raw' || form === formOfFeed[feed]);
+  .filter(({ form, feed }, _, all) => all.length < 12 || feed === 'raw' || form === formOfFeed[feed]);
 const shareOf = ({ form, feed }: Case): number => {
   if (chosen.length === 1) return 1;
   return feed !== 'raw' ? 0.02 : form === 'real' ? 1 : 0.08;
@@ -48,7 +48,12 @@ const outputShown = 3_000;
 /** Blocks at the pace of a builder, and the share of their time that must have pre-confirmed state. */
 const liveBlocks = 6;
 /** Whoever polls may miss the end of a block, and has to wait for it to be sealed. */
-const liveShare: Readonly<Record<Feed, number>> = { raw: 0.99, newFlashblocks: 0.99, polling: 0.9 };
+const liveShare: Readonly<Record<Feed, number>> = {
+  raw: 0.99,
+  newFlashblocks: 0.99,
+  polling: 0.9,
+  fleet: 0.99,
+};
 /** The test thinks for as long as it likes between two flashblocks, and others may use the machine. */
 const patient = [
   ...['--flashblock-silence-ms', '60000', '--preconfirmed-timeout-ms', '20000'],
@@ -62,13 +67,15 @@ async function checkMetrics(
   { blocks }: Progress,
   executedBefore: number,
 ): Promise<void> {
-  const sealed = await metric(rig.ours, 'chain_query_preconfirmed_blocks_total');
+  const sealed = await metric(rig.executing, 'chain_query_preconfirmed_blocks_total');
   const promoted = [...sealed].reduce(
     (sum, [labels, count]) => sum + (labels.includes('result="equal"') ? count : 0),
     0,
   );
-  const executed = (await total(rig.ours, executedBlocks)) - executedBefore;
-  const accuracy = Math.min(...(await metric(rig.ours, 'chain_query_preconfirmation_accuracy')).values());
+  const executed = (await total(rig.executing, executedBlocks)) - executedBefore;
+  const accuracy = Math.min(
+    ...(await metric(rig.executing, 'chain_query_preconfirmation_accuracy')).values(),
+  );
   console.log(`  promoted ${promoted} of ${blocks} blocks, executed ${executed} again; accuracy ${accuracy}`);
   checks.check(
     'every block is sealed as it was pre-confirmed',
@@ -96,7 +103,7 @@ async function run(of: Case, checks: Checks): Promise<Comparison['totals']> {
   await using rig = await PreconfirmedRig.start({
     ...{ seed, streams, form, feed, serve: patient, withoutOurs: values.self },
   });
-  const ask: AskOurs = values.self ? selfAsker(rig.oracle.url, () => rig.moment) : askOurs(rig.ours.url);
+  const ask: AskOurs = values.self ? selfAsker(rig.oracle.url, () => rig.moment) : askOurs(rig.ours);
   const comparison = new Comparison(rig.oracle.url, ask);
   const { totals } = comparison;
   try {
@@ -104,7 +111,7 @@ async function run(of: Case, checks: Checks): Promise<Comparison['totals']> {
     if (values.self) await compareAll(rig, comparison, progress, walk);
     else {
       await untilHead(rig.ours, rig.sequencer.head.hash);
-      const executed = await total(rig.ours, executedBlocks);
+      const executed = await total(rig.executing, executedBlocks);
       await compareAll(rig, comparison, progress, walk);
       await checkMetrics(rig, checks, progress, executed);
       await checkAvailability(rig, checks);

@@ -125,7 +125,7 @@ async function play(
 async function run(form: Form, checks: Checks): Promise<Comparison['totals']> {
   await using rig = await PreconfirmedRig.start({ seed, form, withoutOurs: true });
   await using fleet = await Fleet.start(rig);
-  const comparison = new Comparison(rig.oracle.url, askOurs(fleet.second.url));
+  const comparison = new Comparison(rig.oracle.url, askOurs(fleet.second));
   try {
     await play(rig, fleet, comparison, checks);
   } catch (error) {
