@@ -11,6 +11,7 @@ const idle: CommandLoaders = {
   dev: async () => ({ run: async () => {} }),
   keys: async () => ({ run: async () => {} }),
   config: async () => ({ run: async () => {} }),
+  snapshot: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {

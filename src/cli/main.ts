@@ -45,6 +45,7 @@ const exitCode = await dispatch({
     serve: () => import('./commands/serve.ts'),
     backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
+    snapshot: () => import('./commands/snapshot.ts'),
     doctor: () => import('./commands/doctor.ts'),
     chains: () => import('./commands/chains.ts'),
     dev: () => import('./commands/dev.ts'),

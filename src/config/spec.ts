@@ -6,6 +6,8 @@ export const COMMANDS = {
   serve: 'Serve a store over JSON-RPC; with upstreams, keep it at the head of a live chain',
   backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
+  snapshot:
+    'Export a store as a folder of sealed files, or restore one from it: to back up, to move, to begin with',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
   chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
@@ -19,6 +21,7 @@ export type Command = keyof typeof COMMANDS;
 export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = {
   keys: ['add', 'list', 'revoke'],
   config: ['check', 'print'],
+  snapshot: ['export', 'restore'],
 };
 
 const GROUPS = [
@@ -28,6 +31,7 @@ const GROUPS = [
   'Following a chain',
   'Pre-confirmations',
   'Backfilling',
+  'Snapshots',
   'Listeners',
   'Keys',
   'Rates',

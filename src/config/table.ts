@@ -9,19 +9,20 @@ import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
 import { SENDING_OPTIONS } from './options/sending.ts';
 import { SIMULATE_OPTIONS } from './options/simulate.ts';
+import { SNAPSHOT_OPTIONS } from './options/snapshot.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
 import { bytes, count, endpoint, hostNames, oneOf, path, threads, undoWindow } from './parsers.ts';
 import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
-const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
+const ON_STORES = ['import', 'serve', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
-const WRITING = ['import', 'serve', 'backfill'] as const satisfies readonly Command[];
+const WRITING = ['import', 'serve', 'backfill', 'snapshot'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
 
@@ -100,6 +101,7 @@ export const OPTIONS = {
   ...FOLLOWING_OPTIONS,
   ...PRECONFIRMED_OPTIONS,
   ...BACKFILL_OPTIONS,
+  ...SNAPSHOT_OPTIONS,
   public: {
     group: 'Listeners',
     commands: LISTENING,

@@ -182,6 +182,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'store/lmdb',
     ],
   },
+  'maintenance/snapshot': {
+    holds: 'a store as a folder of sealed segments, and back',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'follow/blocks',
+      'follow/rules',
+      'maintenance/verify',
+      'primitives',
+      'store',
+      'store/lmdb',
+    ],
+  },
   'maintenance/doctor': {
     holds: 'what upstreams, streams, store and host can do',
     imports: [
@@ -285,6 +299,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/backfill',
       'maintenance/doctor',
       'maintenance/import',
+      'maintenance/snapshot',
       'maintenance/verify',
       'node',
       'rpc/auth',
