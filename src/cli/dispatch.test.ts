@@ -12,6 +12,7 @@ const idle: CommandLoaders = {
   keys: async () => ({ run: async () => {} }),
   config: async () => ({ run: async () => {} }),
   snapshot: async () => ({ run: async () => {} }),
+  plan: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {

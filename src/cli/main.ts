@@ -46,6 +46,7 @@ const exitCode = await dispatch({
     backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
     snapshot: () => import('./commands/snapshot.ts'),
+    plan: () => import('./commands/plan.ts'),
     doctor: () => import('./commands/doctor.ts'),
     chains: () => import('./commands/chains.ts'),
     dev: () => import('./commands/dev.ts'),

@@ -8,6 +8,7 @@ export const COMMANDS = {
   verify: 'Re-check what a store holds',
   snapshot:
     'Export a store as a folder of sealed files, or restore one from it: to back up, to move, to begin with',
+  plan: 'Work out what disk, memory and machines a fleet takes',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
   chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
@@ -44,6 +45,7 @@ const GROUPS = [
   'eth_simulateV1',
   'State',
   'Memory and store',
+  'Planning',
   'Development',
 ] as const;
 

@@ -4,6 +4,7 @@ import { FILTER_OPTIONS } from './options/filters.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { KEY_OPTIONS } from './options/keys.ts';
 import { OBSERVING_OPTIONS } from './options/observing.ts';
+import { PLAN_OPTIONS } from './options/plan.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
@@ -20,6 +21,7 @@ const ON_STORES = ['import', 'serve', 'backfill', 'verify', 'snapshot'] as const
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
+const ALL_AND_PLAN = [...ALL, 'plan'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
 const WRITING = ['import', 'serve', 'backfill', 'snapshot'] as const satisfies readonly Command[];
@@ -250,7 +252,7 @@ export const OPTIONS = {
   ...FILTER_OPTIONS,
   hotStateEntries: {
     group: 'Memory and store',
-    commands: ALL,
+    commands: ALL_AND_PLAN,
     value: 'N',
     parse: count({ min: 1_024, max: 1_000_000_000 }),
     default: '2000000',
@@ -266,7 +268,7 @@ export const OPTIONS = {
   },
   renderCacheBytes: {
     group: 'Memory and store',
-    commands: SERVE_AND_DOCTOR,
+    commands: ['serve', 'doctor', 'plan'],
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
     default: '64MiB',
@@ -274,7 +276,7 @@ export const OPTIONS = {
   },
   codeCacheBytes: {
     group: 'Memory and store',
-    commands: ALL,
+    commands: ALL_AND_PLAN,
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 32 - 1 }),
     default: '256MiB',
@@ -312,6 +314,7 @@ export const OPTIONS = {
     default: '256',
     doc: 'Newest blocks whose changes are kept in memory. Older ones are read from the store.',
   },
+  ...PLAN_OPTIONS,
   ...DEV_OPTIONS,
 } as const satisfies Record<string, OptionSpec>;
 

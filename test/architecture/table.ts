@@ -196,6 +196,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'store/lmdb',
     ],
   },
+  'maintenance/plan': { holds: 'what a fleet takes, from measured figures', imports: [] },
   'maintenance/doctor': {
     holds: 'what upstreams, streams, store and host can do',
     imports: [
@@ -299,6 +300,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/backfill',
       'maintenance/doctor',
       'maintenance/import',
+      'maintenance/plan',
       'maintenance/snapshot',
       'maintenance/verify',
       'node',

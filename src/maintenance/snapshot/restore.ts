@@ -99,6 +99,7 @@ class Restore {
     const diff = await this.#startDiff();
     const first = { ...found, diff, diffBytes: encodeDiff(diff) };
     await store.append([first], { partial, undo: 0, ...this.#byDiffs(first) });
+    this.#progress(1);
   }
 
   async #startDiff(): Promise<StateDiff> {

@@ -109,7 +109,12 @@ it('leaves no store when it is stopped, and goes on the next time', async () => 
   const folder = join(dir.path, 'snapshot');
   await exportStore(optionsOf(partial.data, folder), quiet());
   const stop = new AbortController();
-  const stopped = quiet({ signal: stop.signal, onBlocks: () => stop.abort(new Error('stopped')) });
+  const stopped = quiet({
+    signal: stop.signal,
+    onBlocks: (done) => {
+      if (done > 1) stop.abort(new Error('stopped'));
+    },
+  });
   await expect(restoreStore(optionsOf(dir.data, folder), stopped)).rejects.toThrow('stopped');
   expect(existsSync(dir.data)).toBe(false);
   let first: number | undefined;
