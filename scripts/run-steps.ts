@@ -62,8 +62,12 @@ const LONG: readonly Step[] = [
   },
   {
     name: 'replica-via-node',
-    command:
-      `npm run -s test:replica -- --via-node --chain op-geth --blocks 60 --requests 600 --seed ${SEED}`,
+    command: `npm run -s test:replica -- --via-node --chain op-geth --blocks 60 --requests 600 --seed ${SEED}`,
+    tests: true,
+  },
+  {
+    name: 'replica-fleet',
+    command: `npm run -s test:replica -- --fleet --chain op-geth --blocks 70 --requests 600 --seed ${SEED}`,
     tests: true,
   },
   {

@@ -1,21 +1,22 @@
 import type { StateDiff } from './diff.ts';
+import { NativeWriter } from './native-writer.ts';
 
-/** Writes a state diff as the native core does: little-endian lengths and raw bytes; `decodeDiff` reads it. */
-export function encodeDiff({ wiped, accounts, slots, codes }: StateDiff): Buffer {
-  return Buffer.concat([
-    u32(wiped.length),
-    ...wiped,
-    u32(accounts.length),
-    ...accounts.flatMap(([address, value]) => [address, u32(value.length), value]),
-    u32(slots.length),
-    ...slots.flatMap(([address, slot, value]) => [address, slot, u32(value.length), value]),
-    u32(codes.length),
-    ...codes.flatMap(([hash, code]) => [hash, u32(code.length), code]),
-  ]);
-}
-
-function u32(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+/** Writes a state diff as the native core does; `decodeDiff` reads it. */
+export function encodeDiff({ wiped, accounts, slots, codes }: StateDiff): Uint8Array {
+  const out = new NativeWriter();
+  out.list(wiped, (address) => out.raw(address));
+  out.list(accounts, ([address, value]) => {
+    out.raw(address);
+    out.bytes(value);
+  });
+  out.list(slots, ([address, slot, value]) => {
+    out.raw(address);
+    out.raw(slot);
+    out.bytes(value);
+  });
+  out.list(codes, ([hash, code]) => {
+    out.raw(hash);
+    out.bytes(code);
+  });
+  return out.finish();
 }

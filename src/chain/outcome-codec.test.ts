@@ -1,51 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, encodeDiff, type NativeWriter } from '../../test/support/native-layout.ts';
+import { encode } from '../../test/support/native-layout.ts';
 import { toHex } from '../primitives/hex.ts';
 import { CodecError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
+import { encodeDiff } from './diff-codec.ts';
 import type { Log } from './log.ts';
 import type { Outcome } from './outcome.ts';
-import { decodeDiff, decodeOutcome } from './outcome-codec.ts';
+import { decodeDiff, decodeOutcome, encodeOutcome } from './outcome-codec.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
 
 const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-
-function encodeOutcome(outcome: Outcome): Uint8Array {
-  return encode((out) => {
-    out.number(outcome.number, 8);
-    out.raw(Buffer.from(outcome.hash.slice(2), 'hex'));
-    out.raw(Buffer.from(outcome.parentHash.slice(2), 'hex'));
-    out.number(outcome.timestamp, 8);
-    out.number(outcome.timestampMs ?? 0, 8);
-    for (const bytes of [outcome.header, outcome.block, outcome.diffBytes]) out.bytes(bytes);
-    out.list(outcome.receipts, (receipt) => writeReceipt(out, receipt));
-    out.list(outcome.logs, (log) => {
-      out.number(log.transactionIndex, 4);
-      out.raw(log.address);
-      out.list(log.topics, (topic) => out.raw(topic));
-      out.bytes(log.data);
-    });
-  });
-}
-
-function writeReceipt(out: NativeWriter, receipt: Receipt): void {
-  const { to, contractAddress, root } = receipt;
-  out.raw(receipt.transactionHash);
-  out.number(receipt.type, 1);
-  out.number((to ? 1 : 0) + (contractAddress ? 2 : 0) + (root ? 4 : 0) + (receipt.status === 1 ? 8 : 0), 1);
-  out.raw(receipt.from);
-  for (const part of [to, contractAddress, root]) if (part !== undefined) out.raw(part);
-  out.number(receipt.gasUsed, 8);
-  out.number(receipt.cumulativeGasUsed, 8);
-  out.quantity(receipt.effectiveGasPrice);
-  out.raw(receipt.bloom);
-  out.number(receipt.logCount, 4);
-  out.list(receipt.extras, ([name, value]) => {
-    out.number(receiptExtra[name], 1);
-    out.quantity(value);
-  });
-}
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 const some = fc.uint8Array({ maxLength: 60 });

@@ -1,8 +1,9 @@
-import { toHex } from '../primitives/hex.ts';
+import { fromHex, toHex } from '../primitives/hex.ts';
 import { CodecError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
 import type { Log } from './log.ts';
-import type { EncodedOutcome } from './outcome.ts';
+import { NativeWriter } from './native-writer.ts';
+import type { EncodedOutcome, Outcome } from './outcome.ts';
 import { type Receipt, type ReceiptExtra, receiptExtra } from './receipt.ts';
 
 const HAS_TO = 1;
@@ -195,4 +196,47 @@ function readLog(input: NativeReader): Log {
     topics: input.list(() => input.raw(32)),
     data: input.bytes(),
   };
+}
+
+/** Writes an outcome as the native core does: for one that was read from a store in parts. */
+export function encodeOutcome(outcome: Outcome): Uint8Array {
+  if ('encoded' in outcome) return (outcome as EncodedOutcome).encoded;
+  const out = new NativeWriter();
+  out.number(outcome.number, 8);
+  out.raw(fromHex(outcome.hash));
+  out.raw(fromHex(outcome.parentHash));
+  out.number(outcome.timestamp, 8);
+  out.number(outcome.timestampMs ?? 0, 8);
+  for (const bytes of [outcome.header, outcome.block, outcome.diffBytes]) out.bytes(bytes);
+  out.list(outcome.receipts, (receipt) => writeReceipt(out, receipt));
+  out.list(outcome.logs, ({ transactionIndex, address, topics, data }) => {
+    out.number(transactionIndex, 4);
+    out.raw(address);
+    out.list(topics, (topic) => out.raw(topic));
+    out.bytes(data);
+  });
+  return out.finish();
+}
+
+function writeReceipt(out: NativeWriter, receipt: Receipt): void {
+  const { to, contractAddress, root, status } = receipt;
+  out.raw(receipt.transactionHash);
+  out.number(receipt.type, 1);
+  const flags =
+    (to ? HAS_TO : 0) |
+    (contractAddress ? HAS_CONTRACT : 0) |
+    (root ? HAS_ROOT : 0) |
+    (status === 1 ? SUCCEEDED : 0);
+  out.number(flags, 1);
+  out.raw(receipt.from);
+  for (const part of [to, contractAddress, root]) if (part !== undefined) out.raw(part);
+  out.number(receipt.gasUsed, 8);
+  out.number(receipt.cumulativeGasUsed, 8);
+  out.quantity(receipt.effectiveGasPrice);
+  out.raw(receipt.bloom);
+  out.number(receipt.logCount, 4);
+  out.list(receipt.extras, ([name, value]) => {
+    out.number(receiptExtra[name], 1);
+    out.quantity(value);
+  });
 }

@@ -4,6 +4,7 @@ import { type CommandLoaders, dispatch } from './dispatch.ts';
 const idle: CommandLoaders = {
   import: async () => ({ run: async () => {} }),
   serve: async () => ({ run: async () => {} }),
+  ingest: async () => ({ run: async () => {} }),
   backfill: async () => ({ run: async () => {} }),
   verify: async () => ({ run: async () => {} }),
   doctor: async () => ({ run: async () => {} }),
@@ -66,8 +67,8 @@ it.each([
   [[], 'chain-query: a command is missing\nTry chain-query --help.\n'],
   [['serv'], 'chain-query: unknown command serv. Did you mean serve?\nTry chain-query --help.\n'],
   [
-    ['serve'],
-    'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query serve --help.\n',
+    ['verify'],
+    'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query verify --help.\n',
   ],
   [['config', 'chek'], 'chain-query: config needs one of check, print\nTry chain-query config --help.\n'],
   [['user:s3cret@host'], 'chain-query: unknown command.\nTry chain-query --help.\n'],

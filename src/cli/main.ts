@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { startWithSmallMemory } from './memory-flags.ts';
 
 /** Commands that run until they are stopped. */
-const LASTING = ['serve', 'dev'];
+const LASTING = ['serve', 'ingest', 'dev'];
 
 // Elsewhere a process cannot go on as another program.
 const canRestart = process.platform === 'linux' || process.platform === 'darwin';
@@ -43,6 +43,7 @@ const exitCode = await dispatch({
   commands: {
     import: () => import('./commands/import.ts'),
     serve: () => import('./commands/serve.ts'),
+    ingest: () => import('./commands/ingest.ts'),
     backfill: () => import('./commands/backfill.ts'),
     verify: () => import('./commands/verify.ts'),
     snapshot: () => import('./commands/snapshot.ts'),

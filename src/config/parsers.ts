@@ -108,6 +108,14 @@ export function urls(text: string): readonly string[] {
   });
 }
 
+/** Accepts URLs of NATS servers, separated by commas. */
+export function natsUrls(text: string): readonly string[] {
+  return text.split(',').map((part) => {
+    if (URL.canParse(part) && /^(?:nats|tls):$/.test(new URL(part).protocol)) return part;
+    throw new UsageError('expected URLs that begin with nats or tls');
+  });
+}
+
 /** Accepts one HTTP URL. */
 export function httpUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;

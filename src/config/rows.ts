@@ -6,9 +6,10 @@ export const OPTION_ROWS = Object.entries(OPTIONS) as readonly (readonly [Option
 
 /** The rows that one command takes, or all of them, as `config` does. */
 export function rowsOf(command?: Command): typeof OPTION_ROWS {
-  return command === undefined || command === 'config'
-    ? OPTION_ROWS
-    : OPTION_ROWS.filter(([, spec]) => spec.commands.includes(command));
+  if (command === undefined || command === 'config') return OPTION_ROWS;
+  // It is a node that serves nobody.
+  const by = command === 'ingest' ? 'serve' : command;
+  return OPTION_ROWS.filter(([, spec]) => spec.commands.includes(by));
 }
 
 /** `maxBodyBytes` → `--max-body-bytes` */

@@ -4,6 +4,7 @@ import type { Parser } from './parsers.ts';
 export const COMMANDS = {
   import: 'Execute and verify a chain from genesis into an embedded store',
   serve: 'Serve a store over JSON-RPC; with upstreams, keep it at the head of a live chain',
+  ingest: 'Follow a chain and write it into a store in CQL, for replicas; several wait for each other',
   backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
   snapshot:
@@ -33,6 +34,7 @@ const GROUPS = [
   'Pre-confirmations',
   'Backfilling',
   'Snapshots',
+  'Fleet',
   'Listeners',
   'Keys',
   'Rates',

@@ -1,16 +1,16 @@
 import { BACKFILL_OPTIONS } from './options/backfill.ts';
 import { DEV_OPTIONS } from './options/dev.ts';
 import { FILTER_OPTIONS } from './options/filters.ts';
+import { FLEET_OPTIONS } from './options/fleet.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { KEY_OPTIONS } from './options/keys.ts';
 import { OBSERVING_OPTIONS } from './options/observing.ts';
-import { PLAN_OPTIONS } from './options/plan.ts';
+import { OPERATING_OPTIONS } from './options/operating.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
 import { SENDING_OPTIONS } from './options/sending.ts';
 import { SIMULATE_OPTIONS } from './options/simulate.ts';
-import { SNAPSHOT_OPTIONS } from './options/snapshot.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
 import { bytes, count, endpoint, hostNames, oneOf, path, threads, undoWindow } from './parsers.ts';
@@ -18,6 +18,7 @@ import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
+const ON_FOLDERS = ['import', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
@@ -54,9 +55,9 @@ export const OPTIONS = {
     commands: ALL,
     value: 'DIR',
     parse: path,
-    required: ON_STORES,
+    required: ON_FOLDERS,
     isCommon: true,
-    doc: 'Folder of the embedded store.',
+    doc: 'Folder of the embedded store. `serve` needs it unless it has --store.',
   },
   genesis: {
     group: 'Chain',
@@ -103,7 +104,7 @@ export const OPTIONS = {
   ...FOLLOWING_OPTIONS,
   ...PRECONFIRMED_OPTIONS,
   ...BACKFILL_OPTIONS,
-  ...SNAPSHOT_OPTIONS,
+  ...FLEET_OPTIONS,
   public: {
     group: 'Listeners',
     commands: LISTENING,
@@ -314,7 +315,7 @@ export const OPTIONS = {
     default: '256',
     doc: 'Newest blocks whose changes are kept in memory. Older ones are read from the store.',
   },
-  ...PLAN_OPTIONS,
+  ...OPERATING_OPTIONS,
   ...DEV_OPTIONS,
 } as const satisfies Record<string, OptionSpec>;
 
@@ -331,8 +332,10 @@ type ValueOf<Spec extends OptionSpec, C extends Command> = Spec extends { readon
 /** Every option with its parsed type. Take what a module needs with `Pick`. */
 export type Options = { readonly [Name in OptionName]: ValueOf<(typeof OPTIONS)[Name], Command> };
 
-/** The options of one command. */
-export type CommandOptions<C extends Command> = {
+/** The options of one command; `ingest` takes those of `serve`. */
+export type CommandOptions<C extends Command> = C extends 'ingest' ? RowsOf<'serve'> : RowsOf<C>;
+
+type RowsOf<C extends Command> = {
   readonly [Name in OptionName as C extends (typeof OPTIONS)[Name]['commands'][number]
     ? Name
     : never]: ValueOf<(typeof OPTIONS)[Name], C>;

@@ -4,7 +4,7 @@ import type { Progress } from './progress.ts';
 
 export interface FeedFollowerModules {
   /** Makes an event part of what requests are answered from. */
-  readonly apply: (event: FeedEvent) => Promise<void>;
+  readonly apply: (event: FeedEvent, position: string | undefined) => Promise<void>;
   /** Tells subscribers, once requests to every thread are answered from it. */
   readonly publish: (event: FeedEvent) => void;
   readonly onFailure: (error: unknown) => void;
@@ -30,12 +30,12 @@ export class FeedFollower {
   }
 
   /** Takes the next item. */
-  take(sequence: number, item: FeedItem): void {
+  take(sequence: number, item: FeedItem, position?: string): void {
     if (this.#stopped) return;
     const { apply, publish, onFailure } = this.#modules;
     const event = this.#applied.then(async () => {
       const read = readItem(item);
-      await apply(read);
+      await apply(read, position);
       this.#progress.applied(sequence);
       return read;
     });

@@ -80,5 +80,8 @@ export type FeedItem =
     }
   | Bare;
 
-/** Takes what everybody who serves the chain has to know, in order; resolves once all of them answer from it. */
-export type PublishToFeed = (item: FeedItem) => Promise<void>;
+/**
+ * Takes what everybody who serves the chain has to know, in order; resolves once all of them answer from it. `position` names the state of
+ * the store that it is true of, where threads have to be told.
+ */
+export type PublishToFeed = (item: FeedItem, position?: string) => Promise<void>;

@@ -46,7 +46,10 @@ export class Anchoring {
   async begin(signal: AbortSignal): Promise<void> {
     const { store, executor, observe } = this.#modules;
     const { anchor, retry, hotWindow } = this.#options;
-    if ((await store.marks()) !== undefined) return restoreHotState(executor, store, hotWindow);
+    if ((await store.marks()) !== undefined) {
+      await restoreHotState(executor, store, hotWindow);
+      return;
+    }
     const begin = async (): Promise<void> =>
       this.#anchor(await this.#readHighest(anchor, signal), 'the store was empty');
     const onFailure = (error: Error, retryMs: number): void => observe({ kind: 'trouble', error, retryMs });

@@ -26,6 +26,8 @@ export interface ChainCopy {
   readonly load: StateLoader;
   /** Has calls that enter native contracts run by an upstream; absent where they are refused. */
   readonly forward?: ForwardCall | undefined;
+  /** The state of the store that threads begin with, where they have to be told. */
+  position?(): string | undefined;
   /** The config of the chain, as genesis files have it. */
   readonly chainConfig: string;
   /** Has others answer what only they can. */

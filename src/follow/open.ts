@@ -94,7 +94,8 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
       );
     }
     archive?.expectChain(executor.chainId);
-    if (rules.standing === 'unproven') await expectSameChain(store, executor.chainId, options.data);
+    if (rules.standing === 'unproven')
+      await expectSameChain(store, executor.chainId, options.data ?? 'the store');
     await expectChainId(source, executor.chainId, modules.signal).catch((error: unknown) => {
       // With no upstream to ask, what is held can be served: each is asked again before it is used.
       if (!(error instanceof SourceError)) throw error;

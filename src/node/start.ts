@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { CommandOptions } from '../config/table.ts';
 import { nativeMemory, Trimmer } from '../executor/memory.ts';
 import { measureExecutor } from '../executor/metrics.ts';
@@ -8,7 +8,8 @@ import { appliedEverywhere, newProgress } from '../feed/progress.ts';
 import { WritingHealth } from '../follow/health/writing.ts';
 import { openCopy } from '../follow/open-copy.ts';
 import { Shares } from '../primitives/shares.ts';
-import { leastUndoBlocks } from '../primitives/undo-window.ts';
+import { openReplica } from '../replica/open.ts';
+import { openFeed } from '../replica/open-feed.ts';
 import type { AdminServer } from '../rpc/admin/server.ts';
 import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
 import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
@@ -19,9 +20,6 @@ import { ServingWorker } from '../serving/handle.ts';
 import { connectionLimit, expectFree, formatEndpoint, wantedEndpoints } from '../serving/listeners.ts';
 import type { Endpoints, WorkerData } from '../serving/messages.ts';
 import { measureStateReads } from '../serving/metrics.ts';
-import { openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
-import { measureStore } from '../store/lmdb/metrics.ts';
-import { holdWriterLock } from '../store/lmdb/write/writer-lock.ts';
 import { newHeartbeats, Pulse } from '../telemetry/heartbeat.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { measureMemory } from '../telemetry/memory.ts';
@@ -29,10 +27,15 @@ import { createMetricsRegistry } from '../telemetry/metrics.ts';
 import { type AdminSubject, startAdmin } from './admin.ts';
 import { readCredentials, watchCredentials } from './credentials.ts';
 import { indexOlderTransactions } from './index-transactions.ts';
+import { openNodeStore, type Role } from './open-store.ts';
 import { reload } from './reload.ts';
+
+export type { Role } from './open-store.ts';
 
 const COLLECT_CHECK_MS = 1_000;
 const TRIM_CHECK_MS = 5_000;
+/** What is left for the feed has so long to be sent. */
+const FEED_CLOSE_MS = 1_000;
 
 /** A running node. */
 export interface Node {
@@ -53,18 +56,17 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 /** Starts serving a store, and keeps it at the head of its chain if there are upstreams: one shared hot state, several threads with their own servers on the same ports. */
 export async function startNode(
   started: CommandOptions<'serve'>,
-  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+  {
+    role = 'serve',
+    logger,
+    signal,
+  }: { readonly role?: Role; readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<Node> {
   let options = started;
-  const follows = options.upstream !== undefined;
-  if (!follows && options.flashblocks !== undefined) {
+  if (options.upstream === undefined && options.flashblocks !== undefined) {
     throw new Error(
       '--flashblocks needs --upstream: flashblocks are executed on the head of a chain that is followed',
     );
-  }
-  if (follows) mkdirSync(options.data, { recursive: true });
-  else if (!existsSync(options.data)) {
-    throw new Error(`${options.data} does not exist: import a chain first, or follow one with --upstream`);
   }
   const failure = new AbortController();
   const onFailure = (error: unknown): void => failure.abort(error);
@@ -75,20 +77,13 @@ export async function startNode(
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
-    const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
-    const undoWindow = leastUndoBlocks(options.undoWindow);
-    const lock = follows ? holdWriterLock(path) : undefined;
-    cleanups.push(async () => lock?.[Symbol.dispose]());
-    const storeOptions = { path, undoWindow, mapSizeBytes, diskReserveBytes };
     const registry = createMetricsRegistry();
     const writing = new WritingHealth(registry, logger);
-    // Whoever follows must not stand still while a block is written: flashblocks come every 200 ms.
-    const store = await (follows
-      ? openWrittenStore(storeOptions, { onFailure, onTrouble: writing.hear })
-      : openLmdbStore(storeOptions));
-    cleanups.push(() => store.close());
-    measureStore(registry, store);
-    let endpoints = wantedEndpoints(options);
+    const opened = await openNodeStore(options, {
+      ...{ role, writing, registry, logger, onFailure, signal },
+      onClose: (cleanup) => cleanups.push(cleanup),
+    });
+    let endpoints = role === 'ingest' ? {} : wantedEndpoints(options);
     await expectFree(endpoints);
     let credentials = await readCredentials(options);
     measureMemory(registry, nativeMemory);
@@ -102,15 +97,21 @@ export async function startNode(
     const heartbeats = newHeartbeats(options.threads);
     const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
     let sequence = 0;
-    const publish: PublishToFeed = async (item) => {
+    const feed = opened.kind === 'writer' ? openFeed(options, opened.store, { logger, registry }) : undefined;
+    cleanups.push(() => feed?.close(FEED_CLOSE_MS));
+    const publish: PublishToFeed = async (item, position) => {
+      feed?.publish(item);
       // What happens before there are threads, they find in the store.
       if (threads.length === 0) return;
       sequence++;
       const own = sequence;
-      for (const thread of threads) thread.feed(own, item);
+      for (const thread of threads) thread.feed(own, item, position);
       await appliedEverywhere(progress, own, () => isDraining);
     };
-    const copy = await openCopy(options, { store, logger, registry, publish, onFailure, signal });
+    const copyModules = { logger, registry, publish, onFailure, signal };
+    const copy = await (opened.kind === 'replica'
+      ? openReplica(options, { ...copyModules, store: opened.store })
+      : openCopy(options, { ...copyModules, store: opened.store }));
     cleanups.push(() => copy.close());
     measureExecutor(registry, copy.executor, options.callPoolThreads);
     lowerPoolPriority();
@@ -138,6 +139,7 @@ export async function startNode(
       const executorId = copy.executor.id;
       const data: WorkerData = {
         ...{ options, version, executorId, endpoints, workerIndex, credentials },
+        position: copy.position?.(),
         ...{ canSend: copy.canSend, chainConfig: copy.chainConfig },
         ...{ progress, clientMemory, filterMemory, heartbeats, connections, rates },
       };
@@ -153,9 +155,11 @@ export async function startNode(
       threads.push(thread);
       return thread.listening;
     };
-    // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
-    if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
-    await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
+    if (role === 'serve') {
+      // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
+      if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
+      await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
+    }
     const keys = watchCredentials(options, {
       logger,
       onChange: (changed) => {
@@ -181,11 +185,13 @@ export async function startNode(
     admin = await startAdmin(options, subject);
     copy.start();
     const indexing = new AbortController();
-    const indexed = indexOlderTransactions(store, logger, indexing.signal).catch(onFailure);
-    cleanups.push(() => {
-      indexing.abort();
-      return indexed;
-    });
+    if (opened.kind === 'own') {
+      const indexed = indexOlderTransactions(opened.store, logger, indexing.signal).catch(onFailure);
+      cleanups.push(() => {
+        indexing.abort();
+        return indexed;
+      });
+    }
     failure.signal.throwIfAborted();
     failure.signal.addEventListener('abort', () => {
       logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');

@@ -87,8 +87,8 @@ export class ServingWorker {
   }
 
   /** Tells the thread of the next item of the feed. */
-  feed(sequence: number, item: FeedItem): void {
-    this.say({ kind: 'feed', sequence, item });
+  feed(sequence: number, item: FeedItem, position?: string): void {
+    this.say({ kind: 'feed', sequence, item, position });
   }
 
   async close(): Promise<void> {

@@ -38,6 +38,8 @@ export interface WorkerData {
   readonly canSend: boolean;
   /** The config of the chain, as genesis files have it. */
   readonly chainConfig: string;
+  /** The state of the store to begin with, where that has to be said. */
+  readonly position: string | undefined;
   /** The native chain of the process. */
   readonly executorId: number;
   readonly endpoints: Endpoints;
@@ -66,7 +68,13 @@ export type WorkerCommand =
   /** Options that can change have changed. */
   | { readonly kind: 'options'; readonly options: CommandOptions<'serve'> }
   /** The next item of the feed; they are numbered from 1. */
-  | { readonly kind: 'feed'; readonly sequence: number; readonly item: FeedItem }
+  | {
+      readonly kind: 'feed';
+      readonly sequence: number;
+      readonly item: FeedItem;
+      /** The state of the store that it is true of, where that has to be said. */
+      readonly position?: string | undefined;
+    }
   /** The answer to `load`. */
   | { readonly kind: 'loaded'; readonly id: number; readonly values: readonly (Uint8Array | undefined)[] }
   | { readonly kind: 'unavailable'; readonly id: number; readonly reason: string }

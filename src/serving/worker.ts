@@ -27,7 +27,6 @@ import { RateTable } from '../rpc/limits/rate-table.ts';
 import { ThreadLoad } from '../rpc/limits/thread-load.ts';
 import { webSocketOptions } from '../rpc/ws/server.ts';
 import type { ChainConfig } from '../rules/row.ts';
-import { openLmdbStore } from '../store/lmdb/index.ts';
 import { createFilterMetrics } from '../subscriptions/filters/metrics.ts';
 import { FilterVersion } from '../subscriptions/filters/version.ts';
 import { StreamMetrics } from '../subscriptions/metrics.ts';
@@ -50,6 +49,7 @@ import { RemoteCalls } from './remote-calls.ts';
 import { RemoteFilters } from './remote-filters.ts';
 import { RemotePasses } from './remote-passes.ts';
 import { RemoteState } from './remote-state.ts';
+import { openServedStore } from './store/served-store.ts';
 
 /** How often clients are looked at that do not take what they are sent. */
 const CLIENT_CHECK_MS = 1_000;
@@ -61,6 +61,7 @@ async function serve({
   options,
   version,
   executorId,
+  position,
   canSend,
   chainConfig,
   endpoints,
@@ -86,10 +87,8 @@ async function serve({
   const slow = new SlowRequests({ ms: options.slowRequestMs, maxLines }, { registry, logger });
   const refusals = new RefusalCounter(registry);
   const tracing = await openTracing(options, version, { registry, logger });
-  const store = await openLmdbStore({
-    path: options.data,
-    mapSizeBytes: options.storeMapSize,
-  });
+  const served = await openServedStore(options, position);
+  const { store } = served;
   const say = (news: WorkerEvent): void => port.postMessage(news);
   const state = new RemoteState(store, options.stateTimeoutMs, say);
   const calls = new RemoteCalls(options.stateTimeoutMs, say);
@@ -208,7 +207,7 @@ async function serve({
     }
   };
   const feed = new FeedFollower(new Progress(progress, workerIndex), {
-    apply: (event) => head.apply(event),
+    apply: (event, at) => served.follow(event, at, () => head.apply(event)),
     publish: (event) => {
       receipts.hear(event);
       streams.publish(event);
@@ -250,7 +249,7 @@ async function serve({
       case 'options':
         return change(order.options);
       case 'feed':
-        return feed.take(order.sequence, order.item);
+        return feed.take(order.sequence, order.item, order.position);
       case 'loaded':
       case 'unavailable':
       case 'refused':

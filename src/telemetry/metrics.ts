@@ -33,6 +33,21 @@ export function gaugesIn(registry: Registry) {
   };
 }
 
+/** Makes counters under this program's prefix of what is counted elsewhere. */
+export function totalsIn(registry: Registry) {
+  return (name: string, help: string, read: () => number): void => {
+    const counter: Counter = new Counter({
+      name: `chain_query_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        counter.reset();
+        counter.inc(read());
+      },
+    });
+  };
+}
+
 /** Counts the log lines of this thread that could not be written; all threads are added up. */
 export function countLostLines(registry: Registry): void {
   let counted = 0;

@@ -74,15 +74,22 @@ export async function startReplica(
   options: readonly string[] = [],
   upstreams: readonly string[] = [chain.ws],
 ): Promise<Replica> {
+  return startOurs((folder) => [
+    ...['serve', '--data', join(folder, 'data'), '--chain', chain.rulesFile],
+    ...upstreams.flatMap((url) => ['--upstream', url]),
+    ...(chain.serveOptions ?? []),
+    ...options,
+  ]);
+}
+
+/** Our node as `args` have it, which may use a folder; on ports of its own. */
+export async function startOurs(args: (folder: string) => readonly string[]): Promise<Replica> {
   const dir = await tempDir('replica');
   const portFile = join(dir.path, 'ports.json');
   const running = startCli([
-    ...['serve', '--data', join(dir.path, 'data'), '--chain', chain.rulesFile],
-    ...upstreams.flatMap((url) => ['--upstream', url]),
+    ...args(dir.path),
     ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0'],
     ...['--listen-port-file', portFile],
-    ...(chain.serveOptions ?? []),
-    ...options,
   ]);
   let stopping = false;
   const died = running.exited.then((code) => {

@@ -11,6 +11,7 @@ import type { Call } from '../support/servers/rpc-client.ts';
 import { Workload } from '../support/workload/workload.ts';
 import { ChainView } from './chain-view.ts';
 import { Comparison } from './comparison.ts';
+import { startFleet } from './fleet.ts';
 import { checkForked } from './forked.ts';
 import { runLies } from './lying.ts';
 import { checkNaming, startWithNatives } from './natives.ts';
@@ -35,6 +36,8 @@ const { values } = parseArgs({
     'unknown-fork': { type: 'boolean', default: false },
     /** Our node follows another one of ours, which is killed on the way. */
     'via-node': { type: 'boolean', default: false },
+    /** Our node is a replica of a store in CQL, one of two that requests go to at random, which an ingester writes. */
+    fleet: { type: 'boolean', default: false },
     /** With `native`, `unknown-fork` or `via-node`: has our node prove what it takes. */
     'verify-state': { type: 'boolean', default: false },
     /** Holds the upstream against itself: a test of the test, in which nothing may differ. */
@@ -171,6 +174,7 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
   const start = async (): Promise<Replica | ViaNode> => {
     if (values.self) return selfReplica(chain, proxy.url);
     if (values['via-node']) return startViaNode(chain, options);
+    if (values.fleet) return startFleet(chain, options);
     return native ? startWithNatives(chain, workload, options) : startReplica(chain, options);
   };
   await using replica = await start();
@@ -259,11 +263,11 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
 }
 
 const titleOf = ({ name, fast: isFast, native, forks }: Form): string =>
-  `${name}${values['via-node'] ? ' through another node of ours' : ''}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}${forks ? ' with an unknown fork' : ''}`;
+  `${name}${values['via-node'] ? ' through another node of ours' : ''}${values.fleet ? ' through a fleet' : ''}${isFast ? ' every 200 ms' : ''}${native ? ' with native contracts' : ''}${forks ? ' with an unknown fork' : ''}`;
 const isChosen = (name: ChainName): boolean => values.chain === 'all' || values.chain === name;
 const usual: readonly Form[] = [
   ...(values.fast ? [] : chainNames.map((name) => ({ ...plain, name }))),
-  ...(values.self || values['via-node'] ? [] : fastNames.map((name) => ({ ...fast, name }))),
+  ...(values.self || values['via-node'] || values.fleet ? [] : fastNames.map((name) => ({ ...fast, name }))),
 ];
 const forking: readonly Form[] = forkingNames.map((name) => ({ ...plain, name, forks: true }));
 const withNatives: readonly Form[] = tracingNames.map((name) => ({ ...plain, name, native: true }));

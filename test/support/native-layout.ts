@@ -1,62 +1,8 @@
-import type { StateDiff } from '../../src/chain/diff.ts';
+import { NativeWriter } from '../../src/chain/native-writer.ts';
 
-/** Writes the native core's layout a second time, from its description: what the core writes is tested elsewhere. */
+/** Writes the native core's layout. */
 export function encode(write: (out: NativeWriter) => void): Uint8Array {
   const out = new NativeWriter();
   write(out);
   return out.finish();
-}
-
-/** Writes it piece by piece. */
-export class NativeWriter {
-  readonly #parts: Uint8Array[] = [];
-
-  raw(bytes: Uint8Array): void {
-    this.#parts.push(bytes);
-  }
-
-  number(value: number | bigint, bytes: 1 | 4 | 8): void {
-    const part = Buffer.alloc(8);
-    part.writeBigUInt64LE(BigInt(value));
-    this.raw(part.subarray(0, bytes));
-  }
-
-  bytes(bytes: Uint8Array): void {
-    this.number(bytes.length, 4);
-    this.raw(bytes);
-  }
-
-  quantity(value: bigint): void {
-    const hex = value === 0n ? '' : value.toString(16);
-    this.bytes(Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex'));
-  }
-
-  list<T>(items: readonly T[], write: (item: T) => void): void {
-    this.number(items.length, 4);
-    for (const item of items) write(item);
-  }
-
-  finish(): Uint8Array {
-    return Buffer.concat(this.#parts);
-  }
-}
-
-/** A diff in that layout. */
-export function encodeDiff({ wiped, accounts, slots, codes }: StateDiff): Uint8Array {
-  return encode((out) => {
-    out.list(wiped, (address) => out.raw(address));
-    out.list(accounts, ([address, value]) => {
-      out.raw(address);
-      out.bytes(value);
-    });
-    out.list(slots, ([address, slot, value]) => {
-      out.raw(address);
-      out.raw(slot);
-      out.bytes(value);
-    });
-    out.list(codes, ([hash, code]) => {
-      out.raw(hash);
-      out.bytes(code);
-    });
-  });
 }

@@ -50,6 +50,15 @@ export async function rulesToFollow(
   return { text: await rulesByChainId(source, signal), standing: 'fitting' };
 }
 
+/** The rules of a copy that another process writes: those asked for, else its own; undefined before any are known. */
+export async function rulesOfShared(
+  asked: string | undefined,
+  store: Pick<Store, 'getMeta'>,
+): Promise<string | undefined> {
+  const rules = asked === undefined ? await storedRules(store) : readRules(asked);
+  return rules === undefined ? undefined : withAdopted(store, rules);
+}
+
 /** Keeps the rules that a copy was followed by. */
 export function keepRules(store: Pick<Store, 'setMeta'>, { text }: FollowedRules): Promise<void> {
   return store.setMeta(RULES_META, text);

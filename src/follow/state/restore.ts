@@ -5,14 +5,14 @@ import type { Store } from '../../store/interface.ts';
 
 /**
  * Fills hot state with the last blocks of a store, so that they are read from memory and can be taken back; with `upTo`,
- * with those that end there, as if the ones above were gone.
+ * with those that end there, as if the ones above were gone. The first of them.
  */
 export async function restoreHotState(
   executor: Pick<NativeExecutor, 'open' | 'apply'>,
-  store: Store,
+  store: Pick<Store, 'marks' | 'diffBytes' | 'canonicalHash' | 'header'>,
   window: number,
   upTo?: number,
-): Promise<void> {
+): Promise<number> {
   const marks = await store.marks();
   if (marks === undefined) throw new StoreError('outOfRange', 'the store holds no block');
   const last = upTo ?? marks.head.number;
@@ -26,4 +26,5 @@ export async function restoreHotState(
     if (diff === undefined) throw new StoreError('corrupt', `block ${number} has no state diff`);
     executor.apply(await headerAt(store, number), diff);
   }
+  return first;
 }

@@ -95,25 +95,28 @@ class Source implements AsyncDisposable {
   #pins(): Pin[] {
     const random = this.#random;
     const value = (): Uint8Array => (random(3) === 0 ? new Uint8Array(0) : word(1 + random(1000)));
+    const [hash, code] = codeOf(random(9));
     return [
       { key: { kind: 'account', address: address(random(6)) }, value: value() },
       { key: { kind: 'slot', address: address(random(6)), slot: word(random(5)) }, value: value() },
-      { key: { kind: 'code', hash: codeOf(random(9))[0] }, value: word(random(100)) },
+      { key: { kind: 'code', hash }, value: code },
       { key: { kind: 'blockHash', number: random(20) }, value: word(random(100)) },
     ];
   }
 }
 
-/** What a restored copy answers, in LMDB and in memory alike. */
-async function restored(path: string): Promise<unknown> {
+/** What a restored copy answers, in LMDB and, where that is asked for, in memory alike. */
+async function restored(path: string, inMemory: boolean): Promise<unknown> {
   await using dir = await snapshotDir();
   const lmdb = await openLmdbStore({ path: dir.path, mapSizeBytes: 2 ** 30, unsafeNoSync: true });
   try {
     await restoreMade(path, lmdb);
     const answers = await answersOf(lmdb);
-    const memory = createMemoryStore();
-    await restoreMade(path, memory);
-    expect(await answersOf(memory)).toEqual(answers);
+    if (inMemory) {
+      const memory = createMemoryStore();
+      await restoreMade(path, memory);
+      expect(await answersOf(memory)).toEqual(answers);
+    }
     return answers;
   } finally {
     await lmdb.close();
@@ -130,14 +133,15 @@ describe(`a snapshot of a made-up chain (seed ${seed})`, () => {
     await using source = await Source.open(random);
     await using dir = await snapshotDir();
     await source.begin(below, partial);
-    for (let step = 0; step < 5; step++) {
-      await source.grow(1 + random(step === 1 ? 500 : 60), random(3) === 0 ? random(4) : 0);
+    const steps = 5;
+    for (let step = 0; step < steps; step++) {
+      await source.grow(1 + random(step === 1 ? 300 : 30), random(3) === 0 ? random(4) : 0);
       const { store } = source;
       const head = (await store.marks())?.head.number ?? 0;
       if (step === 2) await store.mark({ finalized: refOf(source.at(head - 4)) });
-      if (step === 3) while (await store.prune(head - 10 - random(200), 100));
+      if (step === 3) while (await store.prune(head - 10 - random(100), 100));
       await exportMade(store, dir.path, source.parents);
-      expect(await restored(dir.path)).toEqual(await answersOf(store));
+      expect(await restored(dir.path, step === steps - 1)).toEqual(await answersOf(store));
     }
   });
 

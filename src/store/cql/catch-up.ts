@@ -24,19 +24,19 @@ export interface Movement {
 }
 
 /**
- * Has a view show a root row: reads those blocks that are not indexed and not in memory, then changes all in one turn. `offered` are
- * blocks that somebody told of: what the root row names by hash, it may have from there.
+ * Has a view show a root row: reads those blocks that are not indexed and not in memory, then changes all in one turn. `offered` gives a
+ * block that somebody told of and that is what the root row says, if there is one.
  */
 export async function catchUp(
   session: Session,
   view: View,
   root: Root,
-  offered: ReadonlyMap<Hex, Outcome> = new Map(),
+  offered: (hash: Hex) => Outcome | undefined = () => undefined,
 ): Promise<Movement> {
   const { tail, shown: before } = view;
   const isSameCopy = before?.copy === root.copy;
   const blocks = new Blocks(session, copyOf(root), (hash) =>
-    isSameCopy ? (tail.find(hash) ?? offered.get(hash)) : offered.get(hash),
+    isSameCopy ? (tail.find(hash) ?? offered(hash)) : offered(hash),
   );
   const moved = isSameCopy ? await findMove(blocks, before.marks.head, root.marks.head) : undefined;
   const removed = await blocks.read(moved?.removed ?? []);

@@ -120,16 +120,15 @@ export async function hasPinnedCode(session: Session, copy: bigint, hash: Uint8A
   return (await session.rows(query, [copy, hash, PINNED])).length > 0;
 }
 
-/** Code by its hash. */
+/** Code by its hash, that was pinned or is of a block up to `indexed`: rows of blocks above may be of some that were taken off. */
 export async function readCode(
   session: Session,
   copy: bigint,
   { hash }: Extract<StateKey, { kind: 'code' }>,
+  indexed: number,
 ): Promise<Uint8Array | undefined> {
-  const [row] = await session.rows('SELECT bytes FROM code WHERE copy = ? AND hash = ? LIMIT 1', [
-    copy,
-    hash,
-  ]);
+  const query = 'SELECT bytes FROM code WHERE copy = ? AND hash = ? AND number <= ? LIMIT 1';
+  const [row] = await session.rows(query, [copy, hash, BigInt(indexed)]);
   return row?.['bytes'] as Buffer | undefined;
 }
 

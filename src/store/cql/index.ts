@@ -35,7 +35,7 @@ export async function openCqlStore(options: CqlStoreOptions, modules: CqlWriterM
     const reader = new CqlReader(session, chain, view);
     const { onFailure } = modules;
     const changes = new CqlChanges(options, { session, row, view, reader, onFailure });
-    return new CqlStore(session, chain, view, changes);
+    return new CqlStore(session, chain, view, changes, row.epoch);
   } catch (error) {
     await session.close();
     throw error;
@@ -46,11 +46,14 @@ export async function openCqlStore(options: CqlStoreOptions, modules: CqlWriterM
 export class CqlStore extends CqlReader implements Store {
   readonly #session: Session;
   readonly #changes: CqlChanges;
+  /** Of the right to write: higher than that of any writer before. */
+  readonly epoch: bigint;
 
-  constructor(session: Session, chain: string, view: View, changes: CqlChanges) {
+  constructor(session: Session, chain: string, view: View, changes: CqlChanges, epoch: bigint) {
     super(session, chain, view);
     this.#session = session;
     this.#changes = changes;
+    this.epoch = epoch;
   }
 
   setMeta(name: string, value: string): Promise<void> {

@@ -50,7 +50,8 @@ export class CqlReader implements StoreReader {
   }
 
   marks(): Marks | undefined {
-    return this.#view.root?.marks;
+    // However old: only rows can be gone.
+    return this.#view.shown?.marks;
   }
 
   async canonicalHash(number: number): Promise<Hex | undefined> {
@@ -273,7 +274,9 @@ export class CqlReader implements StoreReader {
     const { tail } = this.#view;
     switch (key.kind) {
       case 'code':
-        return tail.code(key.hash) ?? (await readCode(this.#session, copyOf(root), key)) ?? absent;
+        return (
+          tail.code(key.hash) ?? (await readCode(this.#session, copyOf(root), key, root.indexed)) ?? absent
+        );
       case 'blockHash': {
         if (key.number > number) return absent;
         const hash = tail.at(key.number)?.hash ?? (await this.#hash(root, key.number));

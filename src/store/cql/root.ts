@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import type { Outcome } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { isUnavailable, StoreError } from '../error.ts';
 import type { Marks } from '../interface.ts';
@@ -20,6 +21,8 @@ export interface Root {
   readonly pruned: number;
   /** The first block came without the whole state, so that a key without a version is unknown. */
   readonly partial: boolean;
+  /** Of the head as the feed carries it, so that a reader can tell whether it was told the truth; absent where it was never encoded. */
+  readonly digest?: string | undefined;
   /** Some block wiped an account: slots are to be read with that in mind. */
   readonly wipes: boolean;
 }
@@ -34,6 +37,12 @@ const SELECT = 'SELECT form, holder, epoch, seq, root FROM chains WHERE name = ?
 /** The number of a new copy. */
 export function newCopy(): string {
   return String(randomBytes(8).readBigUInt64BE() >> 2n);
+}
+
+/** The digest of a block as the feed carries it. */
+export function digestOf(outcome: Outcome): string | undefined {
+  if (!('encoded' in outcome && outcome.encoded instanceof Uint8Array)) return undefined;
+  return createHash('sha256').update(outcome.encoded).digest('base64url');
 }
 
 /** The copy whose rows a root row shows. */
@@ -123,6 +132,10 @@ export class RootRow {
     const query = 'UPDATE chains SET epoch = ?, holder = ? WHERE name = ? IF epoch = ? AND seq = ?';
     const taken = await session.writeIf(query, [epoch, holder, chain, seen.epoch, seen.seq]);
     return taken ? new RootRow(session, chain, { ...seen, epoch }) : undefined;
+  }
+
+  get epoch(): bigint {
+    return this.#epoch;
   }
 
   get root(): Root | undefined {

@@ -9,7 +9,7 @@ import { nameStatements, readHash } from '../index-rows.ts';
 import { postingStatements, rowEnd, rowStart } from '../logs/posting-rows.ts';
 import { CQL_DEFAULTS, type CqlStoreOptions } from '../options.ts';
 import type { CqlReader } from '../reader.ts';
-import { copyOf, type Root, type RootRow } from '../root.ts';
+import { copyOf, digestOf, type Root, type RootRow } from '../root.ts';
 import type { Session, Statement } from '../session.ts';
 import { refOf } from '../tail.ts';
 import { steadyMs, type View } from '../view.ts';
@@ -177,6 +177,8 @@ export class CqlChanges implements StoreChanges {
         ...(newByDiffs && { byDiffs: newByDiffs }),
       },
       settled: last ? Math.max(start.settled, last.number - undo) : start.settled,
+      // One that is left over fits no other block, which is read then.
+      digest: last ? digestOf(last) : start.digest,
       wipes: start.wipes || outcomes.some(({ diff }) => diff.wiped.length > 0),
     };
     const back = options.onto === undefined ? [] : await this.#reloaded(root, options.onto);

@@ -1,11 +1,21 @@
-import { count, duration, share, toggle } from '../parsers.ts';
+import { count, duration, path, share, toggle } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const PLAN = ['plan'] as const satisfies readonly Command[];
+const SNAPSHOT = ['snapshot'] as const satisfies readonly Command[];
 const DAY_MS = 86_400_000;
 
-/** The rows of the table that say what a fleet is planned for. */
-export const PLAN_OPTIONS = {
+/** The rows of the table that are about snapshots, and about what a fleet is planned for. */
+export const OPERATING_OPTIONS = {
+  snapshot: {
+    group: 'Snapshots',
+    commands: SNAPSHOT,
+    value: 'DIR',
+    parse: path,
+    required: SNAPSHOT,
+    isCommon: true,
+    doc: 'Folder of the snapshot that is written or restored. An export into one that is there writes what is new. See docs/snapshots.md.',
+  },
   retention: {
     group: 'Planning',
     commands: PLAN,

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { loadOptions } from '../config/load.ts';
+import type { CommandOptions } from '../config/table.ts';
+import { UsageError } from '../config/usage-error.ts';
+import { type Node, type Role, startNode } from '../node/start.ts';
+import { createLogger, type Logger } from '../telemetry/logger.ts';
+import { logUncaught, logWarnings } from '../telemetry/process-log.ts';
+import type { CommandContext } from './dispatch.ts';
+import { describeError, LoggedError } from './failure.ts';
+import { writeWhole } from './whole-file.ts';
+
+/** Runs a node until a signal, then lets running requests finish. */
+export async function runNode(
+  role: Role,
+  options: CommandOptions<'serve'>,
+  context: CommandContext,
+): Promise<void> {
+  const logger = createLogger(options.logLevel);
+  logWarnings(logger);
+  logUncaught(logger);
+  try {
+    await serve(role, options, { ...context, logger });
+  } catch (error) {
+    // For a person one line of text, as with every command; for whatever reads the log, one more line of it.
+    const isRead = context.stderr.isTTY !== true && logger.isLevelEnabled('fatal');
+    if (error instanceof UsageError || error instanceof LoggedError || !isRead) throw error;
+    logger.fatal({ err: error }, describeError(error));
+    throw new LoggedError(`${role} failed`, { cause: error });
+  }
+}
+
+async function serve(
+  role: Role,
+  options: CommandOptions<'serve'>,
+  { logger, ...context }: CommandContext & { readonly logger: Logger },
+): Promise<void> {
+  const node = await startNode(options, { role, logger, signal: context.signal });
+  try {
+    if (options.listenPortFile !== undefined)
+      writeWhole(options.listenPortFile, `${JSON.stringify(node.addresses)}\n`);
+    logger.info(node.addresses, role === 'ingest' ? 'ingesting' : 'serving');
+    using _ = reloadOnHangup(node, context, logger);
+    const end = AbortSignal.any([context.signal, node.failed]);
+    if (!end.aborted) await once(end, 'abort');
+    logger.info('draining');
+    if (node.failed.aborted && logger.isLevelEnabled('fatal')) throw new LoggedError('the node cannot go on');
+    node.failed.throwIfAborted();
+  } finally {
+    await closeWithin(node.close(), options.shutdownTimeoutMs);
+  }
+}
+
+/** SIGHUP reads the options again. What cannot be understood changes nothing. */
+function reloadOnHangup(node: Node, { sources }: CommandContext, logger: Logger): Disposable {
+  const onHangup = (): void => {
+    try {
+      node.reload(loadOptions('serve', sources));
+    } catch (error) {
+      logger.error({ err: error }, 'options cannot be read again: the old ones are valid on');
+    }
+  };
+  process.on('SIGHUP', onHangup);
+  return { [Symbol.dispose]: () => process.off('SIGHUP', onHangup) };
+}
+
+async function closeWithin(closing: Promise<void>, milliseconds: number): Promise<void> {
+  const timer = new AbortController();
+  const late = delay(milliseconds, 'late', { signal: timer.signal }).catch(() => undefined);
+  const first = await Promise.race([closing, late]);
+  timer.abort();
+  if (first === 'late') throw new Error(`requests were still running ${milliseconds} ms after the signal`);
+}

@@ -1,0 +1,181 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { decodeOutcome } from '../chain/outcome-codec.ts';
+import type { CommandOptions } from '../config/table.ts';
+import type { StateLoader } from '../executor/interface.ts';
+import { NativeExecutor } from '../executor/native-executor.ts';
+import { servingOptions } from '../executor/options.ts';
+import { FeedSubscriber } from '../feed/nats/subscriber.ts';
+import type { ChainCopy, CopyModules } from '../follow/chain-copy.ts';
+import type { ReadinessIssue } from '../follow/health/readiness.ts';
+import { openPassing, sourceOptions } from '../follow/passing/open-passing.ts';
+import { expectChainId, rulesOfShared } from '../follow/rules/chain-rules.ts';
+import { forwarderTo } from '../follow/state/forwarding.ts';
+import { PinnedState } from '../follow/state/pinned-state.ts';
+import { plainReader } from '../follow/state/reader.ts';
+import { configText } from '../rules/chains.ts';
+import { SourceError } from '../source/errors.ts';
+import { RpcSource } from '../source/rpc-source.ts';
+import type { CqlReplica } from '../store/cql/replica.ts';
+import { isUnavailable } from '../store/error.ts';
+import { storeLoader } from '../store/state-loader.ts';
+import { subscriberOptions } from './feed-options.ts';
+import { measureHeard, measureReplica } from './metrics.ts';
+import { RememberedPins } from './remembered-pins.ts';
+import { StoreFollower } from './store-follower.ts';
+import { Wake } from './wake.ts';
+
+export interface ReplicaModules extends Omit<CopyModules, 'store'> {
+  readonly store: CqlReplica;
+}
+
+/** Between two looks at a store that does not answer, or holds nothing yet. */
+const RETRY_MS = 250;
+/** State of upstreams that is kept, where the store does not have all of it. */
+const PINNED_BYTES = 2 ** 28;
+const ARCHIVE_CODE_BYTES = 2 ** 26;
+
+/** Opens a replica: a copy of a chain that another process writes. It executes calls, and no blocks. */
+export async function openReplica(
+  options: CommandOptions<'serve'>,
+  modules: ReplicaModules,
+): Promise<ChainCopy> {
+  const { store, logger, registry, publish, onFailure, signal } = modules;
+  const rules = await firstLook(options.chain, modules);
+  const source =
+    options.upstream === undefined ? undefined : new RpcSource(options.upstream, sourceOptions(options));
+  const stop = new AbortController();
+  try {
+    const load = source === undefined ? storeLoader(store) : pinnedLoader(options, modules, source);
+    const executor = NativeExecutor.create(rules, servingOptions(options), { load });
+    if (source !== undefined)
+      await expectChainId(source, executor.chainId, signal).catch((error: unknown) => {
+        // With no upstream to ask, what is held can be served: each is asked again before it is used.
+        if (!(error instanceof SourceError)) throw error;
+      });
+    const follower = new StoreFollower(options.hotWindow, { store, executor, publish, moved: () => {} });
+    await follower.begin();
+    const upstream = source && { source, prefer: () => source.status()[0]?.name };
+    const passing = openPassing(options, { chainId: executor.chainId, registry, upstream });
+    measureReplica(registry, store);
+    const wake = new Wake();
+    const feed = hearFeed(options, modules, () => wake.wake());
+    let running: Promise<unknown> | undefined;
+    let failure: string | undefined;
+    const run = async (): Promise<void> => {
+      while (!stop.signal.aborted) {
+        try {
+          await follower.look();
+          feed?.fence(Number(store.epoch));
+          if (failure !== undefined) logger.info('the store answers again');
+          failure = undefined;
+        } catch (error) {
+          if (!isUnavailable(error)) throw error;
+          if (failure === undefined) logger.warn({ err: error }, 'the store does not answer');
+          failure = error.message;
+        }
+        const pauseMs = failure === undefined ? options.storeLook : RETRY_MS;
+        await wake.pause(pauseMs);
+      }
+    };
+    return {
+      ...{ executor, load, chainConfig: configText(rules) },
+      ...{ passOn: passing.passOn, canSend: passing.canSend },
+      forward: source && options.nativeContracts === 'forward' ? forwarderTo(source) : undefined,
+      position: () => store.position(),
+      async condition() {
+        const issues: ReadinessIssue[] = [];
+        const silentMs = store.silentMs;
+        if (failure !== undefined && silentMs > options.storeGrace / 4)
+          issues.push({ reason: 'store', detail: failure });
+        else if (store.unwrittenMs > options.readyConfirmedMs) {
+          const seconds = Math.round(store.unwrittenMs / 1_000);
+          issues.push({ reason: 'store', detail: `nobody has written it for ${seconds} s` });
+        }
+        return { head: store.marks()?.head, lag: undefined, issues };
+      },
+      start() {
+        running = Promise.all([run(), feed?.ended]).catch(onFailure);
+      },
+      async close() {
+        stop.abort();
+        wake.wake();
+        await feed?.close();
+        passing.close();
+        source?.close();
+        await running;
+      },
+    };
+  } catch (error) {
+    source?.close();
+    throw error;
+  }
+}
+
+/** Hears of blocks before the store is looked at: what that then names need not be read. */
+function hearFeed(
+  options: CommandOptions<'serve'>,
+  { store, logger, registry }: ReplicaModules,
+  onNews: () => void,
+): FeedSubscriber | undefined {
+  const subscriber = subscriberOptions(options);
+  if (subscriber === undefined) return undefined;
+  const feed = new FeedSubscriber(
+    subscriber,
+    {
+      item(item) {
+        if (item.kind === 'confirmed')
+          for (const { outcome } of item.added) store.offer(decodeOutcome(outcome));
+        onNews();
+      },
+      lost(lost) {
+        logger.debug({ ...lost }, 'the feed has a gap: the store is read');
+        onNews();
+      },
+    },
+    (err) => logger.warn({ err }, 'the feed does not answer'),
+  );
+  measureHeard(registry, () => feed.state);
+  return feed;
+}
+
+/** State from the store; what that does not know, from upstreams. */
+function pinnedLoader(
+  options: CommandOptions<'serve'>,
+  { store, logger }: ReplicaModules,
+  source: RpcSource,
+): StateLoader {
+  const state = new PinnedState(
+    { maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
+    {
+      store: new RememberedPins(store, PINNED_BYTES),
+      read: plainReader(source),
+      onFault: (err) => logger.error({ err }, 'state cannot be kept'),
+    },
+  );
+  return (keys, number, of, request) => state.load(keys, number, of, request);
+}
+
+/** Waits until the store shows a chain; its rules. */
+async function firstLook(
+  chain: string | undefined,
+  { store, logger, signal }: ReplicaModules,
+): Promise<string> {
+  let said: string | undefined;
+  for (;;) {
+    let reason = 'it holds no chain yet';
+    try {
+      await store.sync();
+      if (store.marks() !== undefined) {
+        const rules = await rulesOfShared(chain, store);
+        if (rules !== undefined) return rules;
+        reason = 'no block has been verified under its rules yet';
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      reason = error.message;
+    }
+    if (reason !== said) logger.warn({ reason }, 'waiting for the store');
+    said = reason;
+    await delay(RETRY_MS, undefined, { signal });
+  }
+}

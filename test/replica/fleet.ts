@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import type { WorkloadChain } from '../support/servers/chains.ts';
+import { startCassandra } from '../support/servers/fleet/cassandra.ts';
+import { startNats } from '../support/servers/fleet/nats.ts';
+import { boundAddresses, startCli } from '../support/servers/node.ts';
+import { tempDir } from '../support/servers/process.ts';
+import { type Replica, startOurs } from './ours.ts';
+
+const replicaCount = 2;
+
+/** Replicas of a store in CQL, each request to one of them at random; an ingester follows the chain into it. */
+export async function startFleet(chain: WorkloadChain, options: readonly string[]): Promise<Replica> {
+  await using starting = new AsyncDisposableStack();
+  const cassandra = starting.use(await startCassandra({ nodes: 1 }));
+  const { contactPoints, localDataCenter } = cassandra;
+  const store = `cql://${contactPoints.join(',')}/replica?dc=${localDataCenter}&replicas=1`;
+  const nats = starting.use(await startNats({ nodes: 1 }));
+  const feed = [
+    '--feed',
+    nats.servers.map((server) => `nats://${server}`).join(','),
+    '--feed-bytes',
+    '64MiB',
+  ];
+  const dir = starting.use(await tempDir('ingest'));
+  const portFile = join(dir.path, 'ports.json');
+  const ingester = startCli([
+    ...['ingest', '--store', store, '--chain', chain.rulesFile, '--upstream', chain.ws],
+    ...['--admin', '127.0.0.1:0', '--listen-port-file', portFile],
+    ...(chain.serveOptions ?? []),
+    ...feed,
+    ...options,
+  ]);
+  starting.defer(() => ingester.stop());
+  await boundAddresses(ingester, portFile);
+  const args = ['serve', '--chain', chain.rulesFile, '--store', store, '--upstream', chain.ws, ...feed];
+  const replicas = await Promise.all(Array.from({ length: replicaCount }, () => startOurs(() => args)));
+  for (const replica of replicas) starting.use(replica);
+  const [first] = replicas;
+  if (first === undefined) throw new Error('no replica was started');
+  let stopping = false;
+  const ended = ingester.exited.then((code) => {
+    if (stopping) return new Promise<never>(() => {});
+    throw new Error(`the ingester ended with ${code}:\n${ingester.output()}`);
+  });
+  ended.catch(() => {});
+  const resources = starting.move();
+  return {
+    ...first,
+    get url() {
+      return replicas[Math.floor(Math.random() * replicas.length)]?.url ?? first.url;
+    },
+    // That of the last one: all of them have to come along.
+    async head() {
+      const heads = await Promise.all(replicas.map((replica) => replica.head()));
+      return heads.reduce((lowest, head) => (head.number < lowest.number ? head : lowest));
+    },
+    output: () => [ingester.output(), ...replicas.map((replica) => replica.output())].join('\n--\n'),
+    died: Promise.race([ended, ...replicas.map(({ died }) => died)]),
+    async [Symbol.asyncDispose]() {
+      stopping = true;
+      await resources.disposeAsync();
+    },
+  };
+}
