@@ -1,5 +1,6 @@
+import { encodeDiff } from '../../src/chain/diff-codec.ts';
 import { toHex } from '../../src/primitives/hex.ts';
-import { encode, encodeDiff } from '../../test/support/native-layout.ts';
+import { encode } from '../../test/support/native-layout.ts';
 import { Random } from '../../test/support/random.ts';
 
 /** What Base does in 200 ms on a busy day. */

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, encodeDiff } from '../../test/support/native-layout.ts';
+import { encode } from '../../test/support/native-layout.ts';
 import { toHex } from '../primitives/hex.ts';
 import { CodecError } from './byte-codec.ts';
 import type { StateDiff } from './diff.ts';
+import { encodeDiff } from './diff-codec.ts';
 import type { Log } from './log.ts';
 import type { Outcome } from './outcome.ts';
 import { decodeDiff, decodeOutcome, encodeOutcome } from './outcome-codec.ts';

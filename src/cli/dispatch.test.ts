@@ -12,6 +12,8 @@ const idle: CommandLoaders = {
   dev: async () => ({ run: async () => {} }),
   keys: async () => ({ run: async () => {} }),
   config: async () => ({ run: async () => {} }),
+  snapshot: async () => ({ run: async () => {} }),
+  plan: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {

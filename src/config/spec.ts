@@ -7,6 +7,9 @@ export const COMMANDS = {
   ingest: 'Follow a chain and write it into a store in CQL, for replicas; several wait for each other',
   backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
   verify: 'Re-check what a store holds',
+  snapshot:
+    'Export a store as a folder of sealed files, or restore one from it: to back up, to move, to begin with',
+  plan: 'Work out what disk, memory and machines a fleet takes',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
   chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
   dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
@@ -20,6 +23,7 @@ export type Command = keyof typeof COMMANDS;
 export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = {
   keys: ['add', 'list', 'revoke'],
   config: ['check', 'print'],
+  snapshot: ['export', 'restore'],
 };
 
 const GROUPS = [
@@ -29,6 +33,7 @@ const GROUPS = [
   'Following a chain',
   'Pre-confirmations',
   'Backfilling',
+  'Snapshots',
   'Fleet',
   'Listeners',
   'Keys',
@@ -42,6 +47,7 @@ const GROUPS = [
   'eth_simulateV1',
   'State',
   'Memory and store',
+  'Planning',
   'Development',
 ] as const;
 

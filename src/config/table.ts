@@ -5,6 +5,7 @@ import { FLEET_OPTIONS } from './options/fleet.ts';
 import { FOLLOWING_OPTIONS } from './options/following.ts';
 import { KEY_OPTIONS } from './options/keys.ts';
 import { OBSERVING_OPTIONS } from './options/observing.ts';
+import { OPERATING_OPTIONS } from './options/operating.ts';
 import { PRECONFIRMED_OPTIONS } from './options/preconfirmed.ts';
 import { RATE_OPTIONS } from './options/rates.ts';
 import { REQUEST_OPTIONS } from './options/request.ts';
@@ -16,14 +17,15 @@ import { bytes, count, endpoint, hostNames, oneOf, path, threads, undoWindow } f
 import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
-const ON_STORES = ['import', 'serve', 'backfill', 'verify'] as const satisfies readonly Command[];
-const ON_FOLDERS = ['import', 'backfill', 'verify'] as const satisfies readonly Command[];
+const ON_STORES = ['import', 'serve', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
+const ON_FOLDERS = ['import', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
+const ALL_AND_PLAN = [...ALL, 'plan'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
-const WRITING = ['import', 'serve', 'backfill'] as const satisfies readonly Command[];
+const WRITING = ['import', 'serve', 'backfill', 'snapshot'] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
 
@@ -251,7 +253,7 @@ export const OPTIONS = {
   ...FILTER_OPTIONS,
   hotStateEntries: {
     group: 'Memory and store',
-    commands: ALL,
+    commands: ALL_AND_PLAN,
     value: 'N',
     parse: count({ min: 1_024, max: 1_000_000_000 }),
     default: '2000000',
@@ -267,7 +269,7 @@ export const OPTIONS = {
   },
   renderCacheBytes: {
     group: 'Memory and store',
-    commands: SERVE_AND_DOCTOR,
+    commands: ['serve', 'doctor', 'plan'],
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 36 }),
     default: '64MiB',
@@ -275,7 +277,7 @@ export const OPTIONS = {
   },
   codeCacheBytes: {
     group: 'Memory and store',
-    commands: ALL,
+    commands: ALL_AND_PLAN,
     value: 'SIZE',
     parse: bytes({ min: 2 ** 16, max: 2 ** 32 - 1 }),
     default: '256MiB',
@@ -313,6 +315,7 @@ export const OPTIONS = {
     default: '256',
     doc: 'Newest blocks whose changes are kept in memory. Older ones are read from the store.',
   },
+  ...OPERATING_OPTIONS,
   ...DEV_OPTIONS,
 } as const satisfies Record<string, OptionSpec>;
 

@@ -128,6 +128,13 @@ export interface StoreReader {
    * commitments and verification. Throws as `loadState` does.
    */
   scanState(number: number): AsyncIterable<StateEntry>;
+  /**
+   * All that `loadState` answers from for blocks `from` to `to`, but hashes of blocks: what is known as of `from`, under that number,
+   * and every version above. As of `from`, what a complete store does not name is absent, and so are slots of an account that a partial
+   * one names as wiped. Code has no number: it is there for all blocks. Wipes come first; the rest in the driver's own order, the same
+   * each time. Throws as `scanState` does, of either block.
+   */
+  scanVersions(from: number, to: number): AsyncIterable<StateVersion>;
 }
 
 /** What changes a store: one of these at a time, by whoever holds it for writing. */
@@ -194,3 +201,9 @@ export type StateEntry =
       readonly slot: Uint8Array;
       readonly value: Uint8Array;
     };
+
+/** What a key was from block `number` on. Empty bytes are a known absence. */
+export type StateVersion =
+  | (StateEntry & { readonly number: number })
+  | { readonly kind: 'wipe'; readonly address: Uint8Array; readonly number: number }
+  | { readonly kind: 'code'; readonly hash: Uint8Array; readonly value: Uint8Array };

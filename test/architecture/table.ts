@@ -205,6 +205,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'store/lmdb',
     ],
   },
+  'maintenance/snapshot': {
+    holds: 'a store as a folder of sealed segments, and back',
+    imports: [
+      'chain',
+      'config',
+      'executor',
+      'follow/blocks',
+      'follow/rules',
+      'maintenance/verify',
+      'primitives',
+      'store',
+      'store/lmdb',
+    ],
+  },
+  'maintenance/plan': { holds: 'what a fleet takes, from measured figures', imports: [] },
   'maintenance/doctor': {
     holds: 'what upstreams, streams, store and host can do',
     imports: [
@@ -315,6 +330,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/backfill',
       'maintenance/doctor',
       'maintenance/import',
+      'maintenance/plan',
+      'maintenance/snapshot',
       'maintenance/verify',
       'node',
       'rpc/auth',

@@ -9,6 +9,7 @@ export interface PreconfirmedFleet {
   readonly ingester: FollowingNode;
   /** Replicas, which execute none; each look at the URL is at one of them at random. */
   readonly replicas: FollowingNode;
+  readonly each: readonly FollowingNode[];
 }
 
 const REPLICAS = 2;
@@ -52,6 +53,7 @@ export async function startPreconfirmedFleet(
   const urls = replicas.map(({ url }) => url);
   return {
     ingester,
+    each: replicas,
     replicas: {
       ...first,
       get url() {

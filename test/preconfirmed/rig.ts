@@ -11,7 +11,7 @@ import {
 import { opChainId, opFunder } from '../support/servers/op-genesis.ts';
 import { type OpGeth, startOpGeth } from '../support/servers/op-geth.ts';
 import { OpSequencer, type SequencedBlock } from '../support/servers/op-sequencer.ts';
-import { type FollowingNode, follow, total } from '../support/servers/our-node.ts';
+import { type FollowingNode, follow, total, untilHead } from '../support/servers/our-node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { request, sendBatch } from '../support/servers/rpc-client.ts';
 import { Workload, type WorkloadBlock } from '../support/workload/workload.ts';
@@ -128,6 +128,7 @@ export class PreconfirmedRig implements AsyncDisposable {
   readonly #stack: PreconfirmedBlock[] = [];
   #ours: FollowingNode | undefined;
   #executing: FollowingNode | undefined;
+  #replicas: readonly FollowingNode[] = [];
 
   private constructor(
     parts: Pick<PreconfirmedRig, 'node' | 'oracle' | 'sequencer' | 'workload' | 'servers' | 'form' | 'feed'>,
@@ -182,6 +183,11 @@ export class PreconfirmedRig implements AsyncDisposable {
     if (options.withoutOurs !== true) {
       const data = starting.use(await tempDir('preconfirmed'));
       rig.#ours = await rig.#startOurs(starting, data.path, options.serve ?? []);
+      // Replicas take up pre-confirmed blocks with the first block that the feed says is sealed.
+      if (rig.feed === 'fleet') {
+        await grow(await workload.next(1));
+        for (const replica of rig.#replicas) await untilHead(replica, sequencer.head.hash);
+      }
       await rig.listenedTo();
     }
     resources.use(starting.move());
@@ -278,11 +284,12 @@ export class PreconfirmedRig implements AsyncDisposable {
         return ours;
       }
       case 'fleet': {
-        const { ingester, replicas } = await startPreconfirmedFleet(resources, folder, {
+        const { ingester, replicas, each } = await startPreconfirmedFleet(resources, folder, {
           ...{ upstream: this.node.ws, rules: this.node.genesisFile },
           ...{ flashblocks: streams, more },
         });
         this.#executing = ingester;
+        this.#replicas = each;
         return replicas;
       }
     }

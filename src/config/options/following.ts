@@ -23,7 +23,8 @@ export const FOLLOWING_OPTIONS = {
   },
   chain: {
     group: 'Following a chain',
-    commands: SERVE_AND_DOCTOR,
+    commands: ['serve', 'doctor', 'plan'],
+    required: ['plan'],
     value: 'NAME|FILE',
     parse: path,
     isCommon: true,

@@ -6,6 +6,7 @@ import {
   type WorkDir,
   workDir,
 } from '../../../test/support/follow/imported-chain.ts';
+import { makePartialCopy } from '../../../test/support/follow/partial-copy.ts';
 import {
   remove,
   spoil,
@@ -13,20 +14,10 @@ import {
   verifyDamaged,
   wordsOf,
 } from '../../../test/support/follow/verified-store.ts';
-import {
-  executeOfficialChain,
-  HEAD,
-  loadFrom,
-  officialGenesis,
-  roomyOptions,
-} from '../../../test/support/serve/executor.ts';
-import { emptyDiff } from '../../../test/support/store/contract-chain.ts';
+import { executeOfficialChain, HEAD } from '../../../test/support/serve/executor.ts';
 import type { Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
-import { NativeExecutor } from '../../executor/native-executor.ts';
-import { GENESIS_META } from '../../follow/rules/genesis.ts';
 import type { Pin } from '../../store/interface.ts';
-import { openLmdbStore } from '../../store/lmdb/index.ts';
 import { blockKey, logChunkKey, numberKey, slotSubject, versionKey } from '../../store/lmdb/keys.ts';
 import type { Table, Tables } from '../../store/lmdb/tables.ts';
 import { verifyStore } from './verify.ts';
@@ -45,31 +36,7 @@ const pins: Pin[] = [];
 beforeAll(async () => {
   outcomes = await executeOfficialChain();
   sound = await workDir();
-  const store = await openLmdbStore({ path: sound.data, mapSizeBytes: 2 ** 30, unsafeNoSync: true });
-  const truth = loadFrom(outcomes);
-  const { config, text } = officialGenesis();
-  await store.setMeta(GENESIS_META, text);
-  await store.append([{ ...outcome(ANCHOR), diff: emptyDiff, diffBytes: new Uint8Array(16) }], {
-    partial: true,
-  });
-  const executor = NativeExecutor.create(config, roomyOptions, { load: () => [] });
-  executor.open(outcome(ANCHOR).header);
-  for (let number = ANCHOR + 1; number <= HEAD; number++) {
-    const needed: Pin[] = [];
-    const executed = await executor.execute(outcome(number).block, async (keys, asOf) => {
-      const values = await truth(keys, asOf, undefined);
-      const known = store.loadState(keys, asOf);
-      for (const [index, key] of keys.entries()) {
-        const value = values[index];
-        if (value !== undefined && known[index] === undefined) needed.push({ key, value });
-      }
-      return values;
-    });
-    pins.push(...needed);
-    await store.append([executed], { pins: needed });
-  }
-  await store.prepend(outcomes.slice(LOWEST, ANCHOR));
-  await store.close();
+  pins.push(...(await makePartialCopy(sound.data, { lowest: LOWEST, anchor: ANCHOR })));
 });
 afterAll(() => sound[Symbol.asyncDispose]());
 

@@ -131,3 +131,22 @@ export async function readCode(
   const [row] = await session.rows(query, [copy, hash, BigInt(indexed)]);
   return row?.['bytes'] as Buffer | undefined;
 }
+
+/** All code that was pinned, or that a block brought up to `indexed`, each once. */
+export async function* scanCodes(
+  session: Session,
+  copy: bigint,
+  indexed: number,
+): AsyncGenerator<readonly [hash: Uint8Array, code: Uint8Array], void, undefined> {
+  let last: Buffer | undefined;
+  const query = 'SELECT hash, number, bytes FROM code WHERE copy = ? ALLOW FILTERING';
+  for await (const page of session.pages(query, [copy])) {
+    for (const row of page) {
+      const hash = row['hash'] as Buffer;
+      // Rows of one hash come one after another.
+      if (last?.equals(hash) === true || (row['number'] as bigint) > BigInt(indexed)) continue;
+      last = hash;
+      yield [hash, row['bytes'] as Buffer];
+    }
+  }
+}

@@ -11,6 +11,7 @@ import type {
   LogQuery,
   Marks,
   StateEntry,
+  StateVersion,
   StoreReader,
   TransactionPlace,
 } from '../interface.ts';
@@ -20,6 +21,7 @@ import { type PartKind, readBlockLogs, readPart } from './bodies.ts';
 import { readCode, readHash, readNumber, readPlaces } from './index-rows.ts';
 import { searchIndex } from './logs/search.ts';
 import { copyOf, type Root } from './root.ts';
+import { versionsBetween } from './scan/versions.ts';
 import type { Session } from './session.ts';
 import { readVersion, scanSubjects } from './state-rows.ts';
 import { logsOf, type Subject, subjectOf, subjectText, type Version, wipeSubject } from './tail.ts';
@@ -210,6 +212,25 @@ export class CqlReader implements StoreReader {
           reading.check();
         }
       }
+    } finally {
+      this.#view.end(reading);
+    }
+  }
+
+  async *scanVersions(from: number, to: number): AsyncGenerator<StateVersion, void, undefined> {
+    this.#stateRoot(from);
+    const root = this.#stateRoot(to);
+    const reading = this.#view.begin(from, to);
+    const source = {
+      ...{ session: this.#session, root, tail: this.#view.tail },
+      values: (keys: readonly StateKey[]) => this.loadState(keys, from),
+    };
+    try {
+      for await (const version of versionsBetween(source, from, to)) {
+        reading.check();
+        yield version;
+      }
+      reading.check();
     } finally {
       this.#view.end(reading);
     }

@@ -127,3 +127,19 @@ export async function* scanSubjects(
     for (const row of page) yield { address: row['address'] as Buffer, slot: row['slot'] as Buffer };
   }
 }
+
+/** Every version that blocks wrote which are indexed. Goes through the whole table: for checks and copies only. */
+export async function* scanHistory(
+  session: Session,
+  copy: bigint,
+  slot?: Uint8Array,
+): AsyncGenerator<Version & { readonly subject: Subject }, void, undefined> {
+  const columns = 'SELECT address, slot, number, value FROM state_history WHERE copy = ?';
+  const [filter, values] = slot === undefined ? ['', [copy]] : [' AND slot = ?', [copy, slot]];
+  for await (const page of session.pages(`${columns}${filter} ALLOW FILTERING`, values)) {
+    for (const row of page) {
+      const subject = { address: row['address'] as Buffer, slot: row['slot'] as Buffer };
+      yield { subject, number: Number(row['number'] as bigint), value: row['value'] as Buffer };
+    }
+  }
+}

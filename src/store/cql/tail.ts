@@ -30,6 +30,11 @@ export function wipeSubject(address: Uint8Array): Subject {
   return { address, slot: WIPE };
 }
 
+/** Whether a subject is that of the wipes of an account. */
+export function isWipe({ slot }: Subject): boolean {
+  return slot.length === WIPE.length;
+}
+
 /** Everything that a block wrote, wipes too. */
 export function writesOf({ diff }: Pick<Outcome, 'diff'>): (readonly [Subject, Uint8Array])[] {
   return [

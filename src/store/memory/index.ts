@@ -12,10 +12,12 @@ import type {
   Marks,
   Pin,
   StateEntry,
+  StateVersion,
   Store,
   TransactionPlace,
 } from '../interface.ts';
 import { includes, logsOf, refOf, valueIn, withoutDiff } from './outcomes.ts';
+import { versionsIn } from './versions.ts';
 
 export interface MemoryStoreOptions {
   /** Blocks that can be taken off the head. */
@@ -266,6 +268,12 @@ class MemoryStore implements Store {
       const [value] = this.loadState([key], number);
       if (value !== undefined && value.length > 0) yield { ...key, value };
     }
+  }
+
+  async *scanVersions(from: number, to: number): AsyncGenerator<StateVersion, void, undefined> {
+    this.#checkState(from);
+    this.#checkState(to);
+    yield* versionsIn(this.#chain, [...this.#pins.values()], { from, to, partial: this.#partial });
   }
 
   async close(): Promise<void> {}

@@ -155,14 +155,19 @@ async function meddle({ nats }: World, random: Random, signal: AbortSignal): Pro
     const manager = await jetstreamManager(connection, { timeout: 5_000, checkAPI: false });
     const stream = streamOf(CHAIN_NAME);
     while (!signal.aborted) {
-      const { state } = await manager.streams.info(stream);
+      // While servers choose a leader, nobody answers.
+      const info = await manager.streams.info(stream).catch(() => undefined);
+      if (info === undefined) continue;
+      const { state } = info;
       const some = random.list(5, () => Math.max(state.first_seq, state.last_seq - random.below(40)));
       for (const seq of some) {
         const message = await manager.streams.getMessage(stream, { seq }).catch(() => null);
         if (message !== null)
-          await jetstream(connection, { timeout: 5_000 }).publish(subjectOf(CHAIN_NAME), message.data);
+          await jetstream(connection, { timeout: 5_000 })
+            .publish(subjectOf(CHAIN_NAME), message.data)
+            .catch(() => undefined);
       }
-      if (random.chance(0.5)) await manager.streams.purge(stream);
+      if (random.chance(0.5)) await manager.streams.purge(stream).catch(() => undefined);
       await pause(random.below(200));
     }
   } finally {

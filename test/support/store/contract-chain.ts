@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { StateDiff } from '../../../src/chain/diff.ts';
+import { encodeDiff } from '../../../src/chain/diff-codec.ts';
 import type { Log } from '../../../src/chain/log.ts';
 import type { BlockRef, Outcome } from '../../../src/chain/outcome.ts';
 import type { Receipt } from '../../../src/chain/receipt.ts';
 import { fromHex, type Hex, toHex } from '../../../src/primitives/hex.ts';
-import { encodeDiff } from '../native-layout.ts';
 
 /** Bytes of a small number, for values that a failing test can print. */
 export function word(value: number, length = 32): Uint8Array {

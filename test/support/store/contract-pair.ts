@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/chain/outcome.ts';
 import type { StateKey } from '../../../src/chain/state-key.ts';
 import { fromHex } from '../../../src/primitives/hex.ts';
 import type { StoreError } from '../../../src/store/error.ts';
-import type { LogQuery, Pin, Store } from '../../../src/store/interface.ts';
+import type { LogQuery, Pin, StateVersion, Store } from '../../../src/store/interface.ts';
 import {
   address,
   type BlockContent,
@@ -133,6 +133,14 @@ export class StorePair {
     if (marks === undefined) return;
     const number = marks.anchor.number + this.#random(marks.head.number - marks.anchor.number + 1);
     await this.#same(async (store) => (await readAll(store.scanState(number))).map(plain));
+    const to = number + this.#random(marks.head.number - number + 1);
+    await this.#same(async (store) => {
+      const versions = await readAll(store.scanVersions(number, to));
+      const wipes = versions.filter(({ kind }) => kind === 'wipe').length;
+      const isInOrder = versions.slice(0, wipes).every(({ kind }) => kind === 'wipe');
+      // The rest is in an order of each driver's own.
+      return [isInOrder, versions.map(versionText).toSorted()];
+    });
   }
 
   async #append(length: number, onto?: number): Promise<void> {
@@ -193,4 +201,9 @@ export class StorePair {
 
 function blockHashKey(number: number): StateKey {
   return { kind: 'blockHash', number };
+}
+
+function versionText(version: StateVersion): string {
+  const entries = Object.entries(plain(version) as object);
+  return JSON.stringify(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,7 +1,7 @@
 import { decodeDiff } from '../../../chain/outcome-codec.ts';
 import { decodeReceipts } from '../../../chain/receipt-codec.ts';
 import { deleteBodies, readBlockLogs, readHashes, readLinks, readPart, unlinkStatement } from '../bodies.ts';
-import { deleteHashes, unnameStatements } from '../index-rows.ts';
+import { deleteHashes, readHash, unnameStatements } from '../index-rows.ts';
 import { deletePostings, ROW_BLOCKS, rowStart } from '../logs/posting-rows.ts';
 import type { Root } from '../root.ts';
 import type { Statement } from '../session.ts';
@@ -55,6 +55,7 @@ async function deletionsOf(
   }[] = [];
   const written = new Map<string, readonly [Subject, number]>();
   for (let number = from; number < end; number++) {
+    const canonical = await readHash(session, copy, number);
     for (const hash of await readHashes(session, copy, number)) {
       const ref = { number, hash };
       const [receipts, diffBytes, logs] = await Promise.all([
@@ -69,7 +70,8 @@ async function deletionsOf(
         number,
         logs: Array.from({ length }, (_, at) => (logs as NonNullable<typeof logs>).log(at)),
       });
-      const diff = diffBytes === undefined ? undefined : decodeDiff(diffBytes);
+      // What a block wrote that was taken off supersedes nothing.
+      const diff = diffBytes === undefined || hash !== canonical ? undefined : decodeDiff(diffBytes);
       for (const [subject] of diff === undefined ? [] : writesOf({ diff }))
         written.set(subjectText(subject), [subject, number]);
     }

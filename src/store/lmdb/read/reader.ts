@@ -11,6 +11,7 @@ import type {
   LogQuery,
   Marks,
   StateEntry,
+  StateVersion,
   StoreReader,
   TransactionPlace,
 } from '../../interface.ts';
@@ -24,6 +25,7 @@ import { type Tables, tableBytes, usedBytes } from '../tables.ts';
 import { findTransaction } from '../transaction-index.ts';
 import type { PostingPrefix } from '../value-hash.ts';
 import { readState, scanEntries } from './state.ts';
+import { versionsBetween } from './versions.ts';
 
 /**
  * Reads are synchronous. Each public read starts a new snapshot: lmdb-js would else go on with one that is up to
@@ -153,6 +155,16 @@ export class LmdbReader implements StoreReader {
       checkState(tables, number);
     });
     yield* scanEntries(tables, number, stillThere);
+  }
+
+  async *scanVersions(from: number, to: number): AsyncGenerator<StateVersion, void, undefined> {
+    const tables = this.#snapshot();
+    const check = (): void => {
+      checkState(tables, from);
+      checkState(tables, to);
+    };
+    check();
+    yield* versionsBetween(tables, { from, to, partial: readPartial(tables) }, this.#guard(to, check));
   }
 
   /** Bytes of the file in use. */
