@@ -185,7 +185,9 @@ export class PreconfirmedRig implements AsyncDisposable {
       rig.#ours = await rig.#startOurs(starting, data.path, options.serve ?? []);
       // Replicas take up pre-confirmed blocks with the first block that the feed says is sealed.
       if (rig.feed === 'fleet') {
-        await grow(await workload.next(1));
+        await rig.listenedTo();
+        await rig.block({ parts: [] });
+        await rig.seal();
         for (const replica of rig.#replicas) await untilHead(replica, sequencer.head.hash);
       }
       await rig.listenedTo();
