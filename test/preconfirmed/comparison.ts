@@ -85,10 +85,10 @@ export function nameOf({ head, stack }: Moment): Named {
   };
 }
 
-export function askOurs(ours: { readonly url: string }): AskOurs {
+export function askOurs(node: { readonly url: string }): AskOurs {
   return async (questions, atLeast) => {
     const { answers, headers } = await sendBatchNoting(
-      ours.url,
+      node.url,
       questions.map(({ ours }) => ours),
       atLeast === undefined ? {} : { 'x-chain-at-least': atLeast },
     );
