@@ -90,11 +90,13 @@ export async function startNode(
     const threads: ServingWorker[] = [];
     const shares = new Shares(options.stateReadsInFlight);
     const counts = measureStateReads(registry, shares);
-    const progress = newProgress(options.threads);
-    const clientMemory = newClientMemoryShares(options.threads);
+    // Nobody is served by an ingester.
+    const threadCount = role === 'ingest' ? 0 : options.threads;
+    const progress = newProgress(threadCount);
+    const clientMemory = newClientMemoryShares(threadCount);
     const filterMemory = newFilterMemory();
     const rates = newRateMemory();
-    const heartbeats = newHeartbeats(options.threads);
+    const heartbeats = newHeartbeats(threadCount);
     const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
     let sequence = 0;
     const feed = opened.kind === 'writer' ? openFeed(options, opened.store, { logger, registry }) : undefined;
@@ -155,10 +157,10 @@ export async function startNode(
       threads.push(thread);
       return thread.listening;
     };
-    if (role === 'serve') {
+    if (threadCount > 0) {
       // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
       if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
-      await Promise.all(Array.from({ length: options.threads - threads.length }, startThread));
+      await Promise.all(Array.from({ length: threadCount - threads.length }, startThread));
     }
     const keys = watchCredentials(options, {
       logger,

@@ -66,7 +66,7 @@ export async function openReplica(
     const passing = openPassing(options, { chainId: executor.chainId, registry, upstream });
     measureReplica(registry, store);
     const wake = new Wake();
-    const feed = hearFeed(options, { ...modules, preconfirming }, () => wake.wake());
+    let feed: FeedSubscriber | undefined;
     let running: Promise<unknown> | undefined;
     let failure: string | undefined;
     const run = async (): Promise<void> => {
@@ -107,6 +107,8 @@ export async function openReplica(
         return { head: store.marks()?.head, lag: undefined, issues };
       },
       start() {
+        // Not before there are threads: they would miss how a pre-confirmed block began.
+        feed = hearFeed(options, { ...modules, preconfirming }, () => wake.wake());
         running = Promise.all([run(), feed?.ended]).catch(onFailure);
       },
       async close() {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkloadChain } from '../support/servers/chains.ts';
 import { startCassandra } from '../support/servers/fleet/cassandra.ts';
 import { startNats } from '../support/servers/fleet/nats.ts';
 import { boundAddresses, startCli } from '../support/servers/node.ts';
-import { tempDir } from '../support/servers/process.ts';
+import { tempDir, until } from '../support/servers/process.ts';
 import { type Replica, startOurs } from './ours.ts';
 
 const replicaCount = 2;
@@ -31,7 +32,7 @@ export async function startFleet(chain: WorkloadChain, options: readonly string[
     ...options,
   ]);
   starting.defer(() => ingester.stop());
-  await boundAddresses(ingester, portFile);
+  const { admin } = await boundAddresses(ingester, portFile);
   const args = ['serve', '--chain', chain.rulesFile, '--store', store, '--upstream', chain.ws, ...feed];
   const replicas = await Promise.all(Array.from({ length: replicaCount }, () => startOurs(() => args)));
   for (const replica of replicas) starting.use(replica);
@@ -43,6 +44,11 @@ export async function startFleet(chain: WorkloadChain, options: readonly string[
     throw new Error(`the ingester ended with ${code}:\n${ingester.output()}`);
   });
   ended.catch(() => {});
+  // Longer than a thread may be silent: an ingester has none.
+  await until('the ingester to be ready for a while', async () => {
+    await pause(3_500);
+    return (await fetch(`http://${admin}/readyz`)).ok || undefined;
+  });
   const resources = starting.move();
   return {
     ...first,
