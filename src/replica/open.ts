@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { CodecError } from '../chain/byte-codec.ts';
 import { decodeOutcome } from '../chain/outcome-codec.ts';
 import type { CommandOptions } from '../config/table.ts';
 import type { StateLoader } from '../executor/interface.ts';
@@ -143,8 +144,7 @@ function hearFeed(
     subscriber,
     {
       item(item) {
-        if (item.kind === 'confirmed')
-          for (const { outcome } of item.added) store.offer(decodeOutcome(outcome));
+        if (item.kind === 'confirmed') for (const { outcome } of item.added) offer(store, outcome);
         preconfirming?.take(item);
         if (item.kind !== 'preconfirmed') onNews();
       },
@@ -158,6 +158,15 @@ function hearFeed(
   );
   measureHeard(registry, () => feed.state);
   return feed;
+}
+
+/** Bytes that are no block are nothing to go by, and no reason to stop: the store is read. */
+function offer(store: CqlReplica, outcome: Uint8Array): void {
+  try {
+    store.offer(decodeOutcome(outcome));
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+  }
 }
 
 /** State from the store; what that does not know, from upstreams. */

@@ -20,6 +20,8 @@ export class StoreFollower {
   readonly #modules: StoreFollowerModules;
   /** The lowest block that hot state can go back to. */
   #lowest = 0;
+  /** The store was seen to move, and hot state and threads did not get there: servers stopped answering on the way. */
+  #isBetween = false;
 
   constructor(hotWindow: number, modules: StoreFollowerModules) {
     this.#hotWindow = hotWindow;
@@ -37,7 +39,9 @@ export class StoreFollower {
     const { store, publish } = this.#modules;
     const movement = await store.sync();
     const position = store.position();
-    const { removed, added, isAnew } = movement;
+    const { removed, added } = movement;
+    const isAnew = movement.isAnew || this.#isBetween;
+    this.#isBetween = true;
     if (removed.length > 0 || isAnew) await this.#dropPreconfirmed();
     if (isAnew) {
       await this.begin();
@@ -62,6 +66,7 @@ export class StoreFollower {
       // Marks may have moved; and threads learn that the store was heard of.
       await publish({ kind: 'marked' }, position);
     }
+    this.#isBetween = false;
   }
 
   #tellHead(): void {

@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { streamOf, subjectOf } from '../../../src/feed/nats/stream.ts';
+import { encodeItem } from '../../../src/feed/wire/item-codec.ts';
+import { decodePart, encodeMessages } from '../../../src/feed/wire/message.ts';
 import type { Random } from '../../support/random.ts';
 import { until } from '../../support/servers/process.ts';
 import { CHAIN_NAME, type Process, type World } from './world.ts';
@@ -24,6 +26,7 @@ const LEADER_MS = 5_000;
 const OTHER_MS = 2_000;
 const MEDDLED_MS = 3_000;
 const HOUR_MS = 3_600_000;
+const PART_BYTES = 2 ** 19;
 const TAKE_OVER_MS = 30_000;
 
 export const FAULTS: readonly Fault[] = [
@@ -101,7 +104,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'messages of the feed reordered, repeated and dropped',
+    name: 'messages of the feed reordered, repeated, dropped and made up',
     aimMs: OTHER_MS,
     async begin(world, random) {
       const stop = new AbortController();
@@ -154,6 +157,16 @@ async function meddle({ nats }: World, random: Random, signal: AbortSignal): Pro
   try {
     const manager = await jetstreamManager(connection, { timeout: 5_000, checkAPI: false });
     const stream = streamOf(CHAIN_NAME);
+    // Takes the place of what the writer is about to send, and is no block.
+    const lie = async (before: Uint8Array): Promise<void> => {
+      const { epoch, sequence } = decodePart(before);
+      const added = [{ number: 1, hash: `0x${'11'.repeat(32)}`, outcome: random.bytes(80) } as const];
+      const item = encodeItem({ kind: 'confirmed', removed: [], added });
+      for (const message of encodeMessages({ epoch, sequence: sequence + 1 }, item, PART_BYTES))
+        await jetstream(connection, { timeout: 5_000 })
+          .publish(subjectOf(CHAIN_NAME), message)
+          .catch(() => undefined);
+    };
     while (!signal.aborted) {
       // While servers choose a leader, nobody answers.
       const info = await manager.streams.info(stream).catch(() => undefined);
@@ -162,7 +175,8 @@ async function meddle({ nats }: World, random: Random, signal: AbortSignal): Pro
       const some = random.list(5, () => Math.max(state.first_seq, state.last_seq - random.below(40)));
       for (const seq of some) {
         const message = await manager.streams.getMessage(stream, { seq }).catch(() => null);
-        if (message !== null)
+        if (message !== null && random.chance(0.2)) await lie(message.data);
+        else if (message !== null)
           await jetstream(connection, { timeout: 5_000 })
             .publish(subjectOf(CHAIN_NAME), message.data)
             .catch(() => undefined);
