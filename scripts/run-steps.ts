@@ -78,7 +78,7 @@ const LONG: readonly Step[] = [
   { name: 'following', command: `npm run -s test:following -- --seed ${SEED}`, tests: true },
   {
     name: 'preconfirmed',
-    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 500`,
+    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 400`,
     tests: true,
   },
   // Each fault and pair of faults once.
@@ -93,7 +93,7 @@ const LONG: readonly Step[] = [
     command: `npm run -s test:subscriptions -- --client package --blocks 60 --seed ${SEED}`,
     tests: true,
   },
-  { name: 'attacks', command: `npm run -s test:attacks -- --seed ${SEED} --part 5`, tests: true },
+  { name: 'attacks', command: `npm run -s test:attacks -- --seed ${SEED} --part 4`, tests: true },
   { name: 'soak', command: `npm run -s test:soak -- --seed ${SEED}`, tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },

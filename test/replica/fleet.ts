@@ -1,13 +1,24 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkloadChain } from '../support/servers/chains.ts';
 import { startCassandra } from '../support/servers/fleet/cassandra.ts';
 import { startNats } from '../support/servers/fleet/nats.ts';
 import { boundAddresses, startCli } from '../support/servers/node.ts';
+import { repoRoot } from '../support/servers/paths.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { type Replica, startOurs } from './ours.ts';
 
 const replicaCount = 2;
+
+/** Whatever docs/observability.md says that a fleet measures, one of its processes must. */
+async function expectMetrics(texts: readonly string[]): Promise<void> {
+  const page = await readFile(join(repoRoot, 'docs/observability.md'), 'utf8');
+  const [section = ''] = page.split('## In a fleet')[1]?.split('\n## ') ?? [];
+  const named = Array.from(section.matchAll(/^\| `(chain_query_\w+)` \|/gm), ([, name = '']) => name);
+  const missing = named.filter((name) => !texts.some((text) => text.includes(`# TYPE ${name} `)));
+  if (named.length === 0 || missing.length > 0) throw new Error(`not measured: ${missing.join(', ')}`);
+}
 
 /** Replicas of a store in CQL, each request to one of them at random; an ingester follows the chain into it. */
 export async function startFleet(chain: WorkloadChain, options: readonly string[]): Promise<Replica> {
@@ -49,6 +60,7 @@ export async function startFleet(chain: WorkloadChain, options: readonly string[
     await pause(3_500);
     return (await fetch(`http://${admin}/readyz`)).ok || undefined;
   });
+  await expectMetrics([await (await fetch(`http://${admin}/metrics`)).text(), await first.metrics()]);
   const resources = starting.move();
   return {
     ...first,

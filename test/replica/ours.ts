@@ -23,6 +23,8 @@ export interface Replica extends AsyncDisposable {
   byDiffsFrom(): Promise<number>;
   /** What `/readyz` says. */
   ready(): Promise<{ readonly ready: boolean; readonly warnings?: readonly string[] }>;
+  /** All that it measures. */
+  metrics(): Promise<string>;
   /** How often it found an upstream lying. */
   lies(): Promise<number>;
   /** Ends it without warning. */
@@ -51,6 +53,7 @@ export function selfReplica(chain: WorkloadChain, url = chain.url): Replica {
     died: new Promise<never>(() => {}),
     upstreamRequests: () => Promise.resolve(undefined),
     taken: () => Promise.resolve(0),
+    metrics: () => Promise.resolve(''),
     lies: () => Promise.resolve(0),
     byDiffsFrom: () => Promise.resolve(0),
     ready: () => Promise.resolve({ ready: true }),
@@ -112,16 +115,15 @@ export async function startOurs(args: (folder: string) => readonly string[]): Pr
       return found;
     };
     await Promise.race([until('our node to have a head', () => head().catch(() => undefined)), died]);
-    const metric = async (name: string): Promise<number | undefined> => {
-      const response = await fetch(`http://${ports['admin']}/metrics`);
-      return sumOf(await response.text(), name);
-    };
+    const metrics = async (): Promise<string> => (await fetch(`http://${ports['admin']}/metrics`)).text();
+    const metric = async (name: string): Promise<number | undefined> => sumOf(await metrics(), name);
     return {
       url,
       isSelf: false,
       head,
       output: () => running.output(),
       died,
+      metrics,
       upstreamRequests: () => metric('chain_query_upstream_requests_total'),
       lies: async () => (await metric('chain_query_upstream_lies_total')) ?? 0,
       byDiffsFrom: async () => (await metric('chain_query_by_diffs_from_block')) ?? 0,
