@@ -1,27 +1,21 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeFunctionData } from 'viem';
 import { startCassandra } from '../../test/support/servers/fleet/cassandra.ts';
+import { fleetOptions, startMember } from '../../test/support/servers/fleet/members.ts';
 import { startNats } from '../../test/support/servers/fleet/nats.ts';
-import { boundAddresses, startCli } from '../../test/support/servers/node.ts';
-import { type Running, tempDir, until } from '../../test/support/servers/process.ts';
+import { type FollowingNode, total } from '../../test/support/servers/our-node.ts';
+import { tempDir, until } from '../../test/support/servers/process.ts';
 import { request } from '../../test/support/servers/rpc-client.ts';
 import { BusyChain } from '../live-chain.ts';
 import { markdown, type Section } from '../report.ts';
 import { prepareWrk } from '../wrk.ts';
 
-/** One of our processes, and what it says of itself. */
-interface Member {
-  readonly running: Running;
-  readonly url: string;
-  metric(name: string): Promise<number>;
-}
-
 const MAX_REPLICAS = 3;
 const BLOCK_MS = 500;
-/** The kernel counts CPU time in these. */
-const TICKS_A_SECOND = 100;
+const FEED_BYTES = 'chain_query_feed_bytes_total';
+const STORE_READS = 'chain_query_store_reads_total';
+const CPU_SECONDS = 'chain_query_process_cpu_seconds_total';
 
 /** What a fleet costs in steady state: of Cassandra, of the feed, of a replica beside the ingester. */
 export async function fleet({ quick }: { readonly quick: boolean }): Promise<Section> {
@@ -31,28 +25,16 @@ export async function fleet({ quick }: { readonly quick: boolean }): Promise<Sec
   const cassandra = stack.use(await startCassandra({ nodes: 1 }));
   const nats = stack.use(await startNats({ nodes: 1 }));
   const dir = stack.use(await tempDir('fleet'));
-  const { contactPoints, localDataCenter } = cassandra;
+  const common = [
+    ...fleetOptions({ cassandra, nats }),
+    ...['--chain', chain.node.genesisFile, '--upstream', chain.node.ws],
+    ...['--threads', '1', '--log-level', 'warn'],
+  ];
   let started = 0;
-  const start = async (args: readonly string[]): Promise<Member> => {
-    const portFile = join(dir.path, `ports-${started++}.json`);
-    const running = startCli([
-      ...args,
-      ...['--store', `cql://${contactPoints.join(',')}/fleet?dc=${localDataCenter}&replicas=1`],
-      ...['--feed', `nats://${nats.servers[0]}`, '--feed-bytes', '64MiB'],
-      ...['--chain', chain.node.genesisFile, '--upstream', chain.node.ws],
-      ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--threads', '1'],
-      ...['--listen-port-file', portFile, '--log-level', 'warn'],
-    ]);
-    stack.defer(() => running.stop());
-    const ports = await boundAddresses(running, portFile);
-    return {
-      running,
-      url: `http://${ports['dedicated']}`,
-      metric: async (name) => metricOf(await (await fetch(`http://${ports['admin']}/metrics`)).text(), name),
-    };
-  };
-  const ingester = await start(['ingest']);
-  const first = await start(['serve']);
+  const start = async (command: 'ingest' | 'serve'): Promise<FollowingNode> =>
+    stack.use(await startMember([command, ...common], join(dir.path, `ports-${started++}.json`)));
+  const ingester = await start('ingest');
+  const first = await start('serve');
   const replicas = [first];
   const data = encodeFunctionData({ abi: chain.abi, functionName: 'balanceOf', args: [chain.token] });
   const call = { method: 'eth_call', params: [{ to: chain.token, data }, 'latest'] };
@@ -72,26 +54,26 @@ export async function fleet({ quick }: { readonly quick: boolean }): Promise<Sec
 
   console.log(`${blocks} blocks without requests`);
   const idle = await used([ingester, first], () => pause(blocks * BLOCK_MS));
-  const bytes = await ingester.metric('feed_bytes_total');
+  const bytes = await total(ingester, FEED_BYTES);
   const busy = await used([ingester, first], () => grow(blocks).then(reached));
   const perBlock = [0, 1].map((at) => (((busy[at] ?? 0) - (idle[at] ?? 0)) * 1_000) / blocks);
   const [ingesting = 0, applying = 0] = perBlock;
-  const feedBytes = ((await ingester.metric('feed_bytes_total')) - bytes) / blocks;
+  const feedBytes = ((await total(ingester, FEED_BYTES)) - bytes) / blocks;
 
   const load = await prepareWrk(dir);
   const rows: string[][] = [];
   for (let count = 1; count <= MAX_REPLICAS; count++) {
-    while (replicas.length < count) replicas.push(await start(['serve']));
+    while (replicas.length < count) replicas.push(await start('serve'));
     for (const replica of replicas) await load(replica.url, call, 1);
     console.log(`calls to ${count} replicas`);
-    const before = await Promise.all(replicas.map((replica) => replica.metric('store_reads_total')));
+    const before = await Promise.all(replicas.map((replica) => total(replica, STORE_READS)));
     let measured: readonly { readonly perSecond: number }[] = [];
     const cpu = await used(replicas, async () => {
       const growing = grow(Math.floor((seconds * 1_000) / BLOCK_MS) - 1);
       measured = await Promise.all(replicas.map((replica) => load(replica.url, call, seconds)));
       await growing;
     });
-    const after = await Promise.all(replicas.map((replica) => replica.metric('store_reads_total')));
+    const after = await Promise.all(replicas.map((replica) => total(replica, STORE_READS)));
     const calls = measured.reduce((sum, { perSecond }) => sum + perSecond * seconds, 0);
     const reads = after.reduce((sum, value, at) => sum + value - (before[at] ?? 0), 0);
     const spent = cpu.reduce((sum, value) => sum + value, 0);
@@ -124,27 +106,13 @@ export async function fleet({ quick }: { readonly quick: boolean }): Promise<Sec
   };
 }
 
-/** Seconds of CPU that each used while `work` was done. */
-async function used(members: readonly Member[], work: () => Promise<unknown>): Promise<readonly number[]> {
-  const before = members.map(({ running }) => cpuOf(running.pid));
+/** Seconds of CPU that each used while `work` was done, by its own account. */
+async function used(
+  members: readonly FollowingNode[],
+  work: () => Promise<unknown>,
+): Promise<readonly number[]> {
+  const spent = (): Promise<number[]> => Promise.all(members.map((member) => total(member, CPU_SECONDS)));
+  const before = await spent();
   await work();
-  return members.map(({ running }, at) => cpuOf(running.pid) - (before[at] ?? 0));
-}
-
-/** Of a process and those that it started: npm is one, our program its child. */
-function cpuOf(group: number): number {
-  const stat = (pid: string): readonly string[] =>
-    readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  const pids = readFileSync(`/proc/${group}/task/${group}/children`, 'utf8').trim().split(' ');
-  return [String(group), ...pids]
-    .filter((pid) => pid !== '')
-    .flatMap((pid) => [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')])
-    .filter((pid, at, all) => pid !== '' && all.indexOf(pid) === at)
-    .reduce((sum, pid) => sum + (Number(stat(pid)[11]) + Number(stat(pid)[12])) / TICKS_A_SECOND, 0);
-}
-
-function metricOf(text: string, name: string): number {
-  const line = text.split('\n').find((each) => each.startsWith(`chain_query_${name} `));
-  if (line === undefined) throw new Error(`no metric ${name}`);
-  return Number(line.split(' ')[1]);
+  return (await spent()).map((seconds, at) => seconds - (before[at] ?? 0));
 }

@@ -74,7 +74,10 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
     const prove = withAncestors(proven, { source, store, prove: proven });
     const believe = withAncestors(plainReader(source), { source, store, prove: proven });
     const state = new PinnedState(
-      { maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
+      {
+        ...{ maxPins: options.maxPins, pinDelayMs: options.pinDelayMs, archiveCodeBytes: ARCHIVE_CODE_BYTES },
+        isShared: options.store !== undefined,
+      },
       {
         store,
         read: options.verifyState ? prove : believe,

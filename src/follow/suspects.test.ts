@@ -6,7 +6,7 @@ import type { UpstreamStatus } from '../source/interface.ts';
 import type { ReadBlock } from './blocks/reader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
 import { FalseCopyError } from './errors.ts';
-import { BlockReads } from './state/pinned-state.ts';
+import { BlockReads } from './state/block-reads.ts';
 import { Suspects } from './suspects.ts';
 
 const key: StateKey = { kind: 'slot', address: new Uint8Array(20), slot: new Uint8Array(32) };

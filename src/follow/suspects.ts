@@ -8,7 +8,7 @@ import type { Pin } from '../store/interface.ts';
 import type { ReadBlock } from './blocks/reader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
 import { FalseCopyError } from './errors.ts';
-import type { BlockReads } from './state/pinned-state.ts';
+import type { BlockReads } from './state/block-reads.ts';
 import type { StateReader } from './state/reader.ts';
 
 export interface SuspectsModules {

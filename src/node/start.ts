@@ -186,8 +186,8 @@ export async function startNode(
     const subject: AdminSubject = { copy, registry, threads, pulse, writing, isDraining: () => isDraining };
     admin = await startAdmin(options, subject);
     copy.start();
-    const indexing = new AbortController();
     if (opened.kind === 'own') {
+      const indexing = new AbortController();
       const indexed = indexOlderTransactions(opened.store, logger, indexing.signal).catch(onFailure);
       cleanups.push(() => {
         indexing.abort();

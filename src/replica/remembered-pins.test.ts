@@ -37,3 +37,29 @@ it('holds no more than it may', async () => {
   const known = (await pins.loadState(keys, 0)).filter((value) => value !== undefined);
   expect(known).toHaveLength(6);
 });
+
+it('asks again for an account whose code it has forgotten', async () => {
+  const store = createMemoryStore({ undoWindow: 8 });
+  const chain = makeChain(undefined, [{}]);
+  await store.append(chain, { partial: true });
+  const pins = new RememberedPins(store, 1_000);
+  const account: StateKey = { kind: 'account', address: address(3) };
+  const code: StateKey = { kind: 'code', hash: word(5) };
+  // RLP of [1, 1, hash].
+  const stored = Uint8Array.from([0xe3, 1, 1, 0xa0, ...word(5)]);
+  const both = [
+    { key: account, value: stored },
+    { key: code, value: new Uint8Array(300) },
+  ];
+  const anchor = refOf(chain[0] as Outcome);
+  const other = (at: number) => ({ key: { ...key, slot: word(at) }, value: new Uint8Array(200) });
+  await pins.pin(anchor, both);
+  expect(await pins.loadState([account], 0)).toEqual([stored]);
+  // Less recently used than its account, unless looking for that is looking for both.
+  await pins.pin(anchor, [other(1)]);
+  expect(await pins.loadState([account, code], 0)).toEqual([stored, new Uint8Array(300)]);
+  await pins.pin(anchor, [other(2), other(3)]);
+  expect(await pins.loadState([account, code], 0)).toEqual([undefined, undefined]);
+  await pins.pin(anchor, both);
+  expect(await pins.loadState([account, code], 0)).toEqual([stored, new Uint8Array(300)]);
+});

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { BlockRef } from '../chain/outcome.ts';
 import { keyText, type StateKey } from '../chain/state-key.ts';
+import { codeHashOf } from '../executor/missing.ts';
 import { StoreError } from '../store/error.ts';
 import type { Marks, Pin, StoreReader } from '../store/interface.ts';
 
@@ -39,7 +40,16 @@ export class RememberedPins {
     if (!stored.includes(undefined)) return stored;
     const anchor = (await this.marks())?.anchor.hash;
     if (anchor !== this.#anchor) return stored;
-    return keys.map((key, index) => stored[index] ?? this.#values.get(keyText(key)));
+    return keys.map((key, index) => stored[index] ?? this.#find(key));
+  }
+
+  /** An account is of no use without its code, which only comes with it: both are known, or neither. */
+  #find(key: StateKey): Uint8Array | undefined {
+    const value = this.#values.get(keyText(key));
+    const hash = key.kind === 'account' ? codeHashOf(value) : undefined;
+    if (hash === undefined || this.#values.get(keyText({ kind: 'code', hash })) !== undefined) return value;
+    this.#values.delete(keyText(key));
+    return undefined;
   }
 
   async pin(anchor: BlockRef, pins: readonly Pin[]): Promise<void> {

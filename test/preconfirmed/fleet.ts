@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { startCassandra } from '../support/servers/fleet/cassandra.ts';
+import { fleetOptions, startMember } from '../support/servers/fleet/members.ts';
 import { startNats } from '../support/servers/fleet/nats.ts';
-import { boundAddresses, startCli } from '../support/servers/node.ts';
-import { type FollowingNode, whereItListens } from '../support/servers/our-node.ts';
+import type { FollowingNode } from '../support/servers/our-node.ts';
 
 export interface PreconfirmedFleet {
   /** Executes flashblocks. */
@@ -28,21 +28,14 @@ export async function startPreconfirmedFleet(
   const [cassandra, nats] = await Promise.all([startCassandra({ nodes: 1 }), startNats({ nodes: 1 })]);
   resources.use(cassandra);
   resources.use(nats);
-  const { contactPoints, localDataCenter } = cassandra;
-  const start = async (name: string, args: readonly string[]): Promise<FollowingNode> => {
-    const portFile = join(folder, `${name}.json`);
-    const running = startCli([
-      ...args,
-      ...['--store', `cql://${contactPoints.join(',')}/fleet?dc=${localDataCenter}&replicas=1`],
-      ...['--feed', `nats://${nats.servers[0]}`, '--feed-bytes', '64MiB'],
-      ...['--chain', options.rules, '--upstream', options.upstream, '--upstream-poll-ms', '50'],
-      ...['--public', 'off', '--dedicated', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--threads', '2'],
-      ...['--compat', 'execution-apis', '--listen-port-file', portFile],
-      ...options.more,
-    ]);
-    resources.defer(() => running.stop());
-    return whereItListens(running, await boundAddresses(running, portFile));
-  };
+  const common = [
+    ...fleetOptions({ cassandra, nats }),
+    ...['--chain', options.rules, '--upstream', options.upstream, '--upstream-poll-ms', '50'],
+    ...['--threads', '2', '--compat', 'execution-apis'],
+    ...options.more,
+  ];
+  const start = async (name: string, args: readonly string[]): Promise<FollowingNode> =>
+    resources.use(await startMember([...args, ...common], join(folder, `${name}.json`)));
   const streams = options.flashblocks.flatMap((url) => ['--flashblocks', url]);
   const ingester = await start('ingest', ['ingest', ...streams]);
   const replicas = await Promise.all(

@@ -60,19 +60,24 @@ const patient = [
   ...['--at-least-wait-ms', '20000'],
 ];
 
+/** What became of blocks so far where flashblocks are executed; a fleet had one before the run. */
+async function blocksOf({ executing }: PreconfirmedRig) {
+  const sealed = await metric(executing, 'chain_query_preconfirmed_blocks_total');
+  const equal = [...sealed].filter(([labels]) => labels.includes('result="equal"'));
+  const promoted = equal.reduce((sum, [, count]) => sum + count, 0);
+  return { sealed, promoted, executed: await total(executing, executedBlocks) };
+}
+
 /** What our node itself says about the run: blocks that were pre-confirmed are not executed when they are sealed. */
 async function checkMetrics(
   rig: PreconfirmedRig,
   checks: Checks,
   { blocks }: Progress,
-  executedBefore: number,
+  before: Awaited<ReturnType<typeof blocksOf>>,
 ): Promise<void> {
-  const sealed = await metric(rig.executing, 'chain_query_preconfirmed_blocks_total');
-  const promoted = [...sealed].reduce(
-    (sum, [labels, count]) => sum + (labels.includes('result="equal"') ? count : 0),
-    0,
-  );
-  const executed = (await total(rig.executing, executedBlocks)) - executedBefore;
+  const after = await blocksOf(rig);
+  const promoted = after.promoted - before.promoted;
+  const executed = after.executed - before.executed;
   const accuracy = Math.min(
     ...(await metric(rig.executing, 'chain_query_preconfirmation_accuracy')).values(),
   );
@@ -80,7 +85,7 @@ async function checkMetrics(
   checks.check(
     'every block is sealed as it was pre-confirmed',
     promoted === blocks,
-    Object.fromEntries(sealed),
+    Object.fromEntries(after.sealed),
   );
   checks.check('no block is executed again', executed === 0, executed);
   checks.check('the accuracy is 1', accuracy === 1, accuracy);
@@ -111,9 +116,9 @@ async function run(of: Case, checks: Checks): Promise<Comparison['totals']> {
     if (values.self) await compareAll(rig, comparison, progress, walk);
     else {
       await untilHead(rig.ours, rig.sequencer.head.hash);
-      const executed = await total(rig.executing, executedBlocks);
+      const before = await blocksOf(rig);
       await compareAll(rig, comparison, progress, walk);
-      await checkMetrics(rig, checks, progress, executed);
+      await checkMetrics(rig, checks, progress, before);
       await checkAvailability(rig, checks);
     }
   } catch (error) {

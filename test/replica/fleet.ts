@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkloadChain } from '../support/servers/chains.ts';
 import { startCassandra } from '../support/servers/fleet/cassandra.ts';
+import { fleetOptions, startMember } from '../support/servers/fleet/members.ts';
 import { startNats } from '../support/servers/fleet/nats.ts';
-import { boundAddresses, startCli } from '../support/servers/node.ts';
+import { readiness } from '../support/servers/our-node.ts';
 import { repoRoot } from '../support/servers/paths.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 import { type Replica, startOurs } from './ours.ts';
@@ -24,43 +25,37 @@ async function expectMetrics(texts: readonly string[]): Promise<void> {
 export async function startFleet(chain: WorkloadChain, options: readonly string[]): Promise<Replica> {
   await using starting = new AsyncDisposableStack();
   const cassandra = starting.use(await startCassandra({ nodes: 1 }));
-  const { contactPoints, localDataCenter } = cassandra;
-  const store = `cql://${contactPoints.join(',')}/replica?dc=${localDataCenter}&replicas=1`;
   const nats = starting.use(await startNats({ nodes: 1 }));
-  const feed = [
-    '--feed',
-    nats.servers.map((server) => `nats://${server}`).join(','),
-    '--feed-bytes',
-    '64MiB',
-  ];
   const dir = starting.use(await tempDir('ingest'));
-  const portFile = join(dir.path, 'ports.json');
-  const ingester = startCli([
-    ...['ingest', '--store', store, '--chain', chain.rulesFile, '--upstream', chain.ws],
-    ...['--admin', '127.0.0.1:0', '--listen-port-file', portFile],
-    ...(chain.serveOptions ?? []),
-    ...feed,
-    ...options,
-  ]);
-  starting.defer(() => ingester.stop());
-  const { admin } = await boundAddresses(ingester, portFile);
-  const args = ['serve', '--chain', chain.rulesFile, '--store', store, '--upstream', chain.ws, ...feed];
-  const replicas = await Promise.all(Array.from({ length: replicaCount }, () => startOurs(() => args)));
+  const args = [
+    ...['--chain', chain.rulesFile, '--upstream', chain.ws],
+    ...fleetOptions({ cassandra, nats }),
+  ];
+  const ingester = starting.use(
+    await startMember(
+      ['ingest', ...args, ...(chain.serveOptions ?? []), ...options],
+      join(dir.path, 'ports.json'),
+    ),
+  );
+  const replicas = await Promise.all(
+    Array.from({ length: replicaCount }, () => startOurs(() => ['serve', ...args])),
+  );
   for (const replica of replicas) starting.use(replica);
   const [first] = replicas;
   if (first === undefined) throw new Error('no replica was started');
   let stopping = false;
-  const ended = ingester.exited.then((code) => {
+  const { running } = ingester;
+  const ended = running.exited.then((code) => {
     if (stopping) return new Promise<never>(() => {});
-    throw new Error(`the ingester ended with ${code}:\n${ingester.output()}`);
+    throw new Error(`the ingester ended with ${code}:\n${running.output()}`);
   });
   ended.catch(() => {});
   // Longer than a thread may be silent: an ingester has none.
   await until('the ingester to be ready for a while', async () => {
     await pause(3_500);
-    return (await fetch(`http://${admin}/readyz`)).ok || undefined;
+    return (await readiness(ingester)).ready || undefined;
   });
-  await expectMetrics([await (await fetch(`http://${admin}/metrics`)).text(), await first.metrics()]);
+  await expectMetrics([await (await fetch(`${ingester.adminUrl}/metrics`)).text(), await first.metrics()]);
   const resources = starting.move();
   return {
     ...first,
@@ -72,7 +67,7 @@ export async function startFleet(chain: WorkloadChain, options: readonly string[
       const heads = await Promise.all(replicas.map((replica) => replica.head()));
       return heads.reduce((lowest, head) => (head.number < lowest.number ? head : lowest));
     },
-    output: () => [ingester.output(), ...replicas.map((replica) => replica.output())].join('\n--\n'),
+    output: () => [running.output(), ...replicas.map((replica) => replica.output())].join('\n--\n'),
     died: Promise.race([ended, ...replicas.map(({ died }) => died)]),
     async [Symbol.asyncDispose]() {
       stopping = true;

@@ -3,7 +3,8 @@ import { address, makeChain, word } from '../../../test/support/store/contract-c
 import type { Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import { createMemoryStore } from '../../store/memory/index.ts';
-import { BlockReads, PinnedState } from './pinned-state.ts';
+import { BlockReads } from './block-reads.ts';
+import { PinnedState } from './pinned-state.ts';
 
 const chain = makeChain(
   undefined,

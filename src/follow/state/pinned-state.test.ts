@@ -8,7 +8,8 @@ import { OverloadedError } from '../../primitives/errors.ts';
 import type { ReadOptions } from '../../source/interface.ts';
 import type { Store } from '../../store/interface.ts';
 import { createMemoryStore } from '../../store/memory/index.ts';
-import { BlockReads, PinnedState } from './pinned-state.ts';
+import { BlockReads } from './block-reads.ts';
+import { PinnedState } from './pinned-state.ts';
 import type { UpstreamValue } from './reader.ts';
 
 interface Read {
@@ -147,6 +148,39 @@ describe('reading what nothing here knows', () => {
     expect(reads).toHaveLength(1);
     // It is known for ever now: the next block that writes it has nothing to bring.
     expect(state.dueWith([block])).toEqual([]);
+  });
+
+  describe('and has code', () => {
+    const hash = new Uint8Array(32).fill(9);
+    const key: StateKey = { kind: 'code', hash };
+    const bytes = Uint8Array.of(0x60);
+    // RLP of [1, 1, hash].
+    const value = Uint8Array.from([0xe3, 1, 1, 0xa0, ...hash]);
+    const reading = (isShared: boolean): PinnedState =>
+      new PinnedState(
+        { maxPins: 100, pinDelayMs: 3_600_000, archiveCodeBytes: 1_024, isShared },
+        {
+          store,
+          read: async (keys) => keys.map(() => ({ value, code: { hash, bytes }, upstream: 'upstream' })),
+          onFault: () => {},
+        },
+      );
+
+    it('keeps it with a block that overwrites the account, though the one that read it was never verified', async () => {
+      const kept = reading(false);
+      await kept.loadFor(new BlockReads(undefined), [account(1)], head.number);
+      const block = makeOutcome(head, { diff: { accounts: [[new Uint8Array(20).fill(1), value]] } });
+      await store.append([block], { pins: kept.dueWith([block]) });
+      expect(await store.loadState([key], block.number)).toEqual([bytes]);
+    });
+
+    it('has it in a store that others read before a block can be executed with it', async () => {
+      const shared = reading(true);
+      await shared.loadFor(new BlockReads(undefined), [account(1)], head.number);
+      expect(await store.loadState([account(1), key], head.number)).toEqual([undefined, bytes]);
+      await store.append(makeChain(head, [{}]), { partial: true, reanchor: true });
+      expect(await store.loadState([key], head.number + 1)).toEqual([undefined]);
+    });
   });
 
   it('is refused for requests while too much waits to be written, and never for blocks', async () => {

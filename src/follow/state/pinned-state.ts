@@ -6,13 +6,17 @@ import { isBareAccount } from '../../executor/missing.ts';
 import { OverloadedError, StateUnavailableError } from '../../primitives/errors.ts';
 import { toHex } from '../../primitives/hex.ts';
 import { SingleFlight, whenAllAbort } from '../../primitives/single-flight.ts';
+import { StoreError } from '../../store/error.ts';
 import type { Marks, Pin, Store } from '../../store/interface.ts';
+import { type BlockReads, toPins } from './block-reads.ts';
 import type { StateReader, UpstreamValue } from './reader.ts';
 import { overwrittenBy, WaitingPins, type WaitingPinsOptions } from './waiting-pins.ts';
 
 export interface PinnedStateOptions extends WaitingPinsOptions {
   /** Code kept for state below the anchor, which is never stored. */
   readonly archiveCodeBytes: number;
+  /** Whether others read the store, who hear of blocks before those are written: code that these name has to be there by then. */
+  readonly isShared?: boolean;
 }
 
 export interface PinnedStateModules {
@@ -48,6 +52,7 @@ const REANCHORED = 'the copy re-anchored meanwhile';
  */
 export class PinnedState {
   readonly #modules: PinnedStateModules;
+  readonly #isShared: boolean;
   readonly #pins: WaitingPins;
   /** Keys on their way for blocks; requests may wait for them too. */
   #followed = new SingleFlight();
@@ -66,6 +71,7 @@ export class PinnedState {
 
   constructor(options: PinnedStateOptions, modules: PinnedStateModules) {
     this.#modules = modules;
+    this.#isShared = options.isShared ?? false;
     this.#pins = new WaitingPins(options, modules);
     this.#archiveCode = new LRUCache({
       maxSize: options.archiveCodeBytes,
@@ -105,18 +111,20 @@ export class PinnedState {
       if (held !== undefined && own === undefined) reads.held.set(text, { key, value: held });
       return held ?? own;
     });
-    return fill(keys, known, async (unknown) =>
+    const values = await fill(keys, known, async (unknown) =>
       fill(unknown, await reads.trace(unknown), (rest) =>
         this.#fetch(rest, number, (read, fetched) => reads.add(read, fetched), reads),
       ),
     ).finally(() => this.#noteUnverified(reads));
+    await this.#keepCode(reads);
+    return values;
   }
 
   /** Takes in what a block needed, now that it is verified. */
   accept(reads: BlockReads): void {
     // Read for another copy: it says nothing about the anchor of this one.
     if (reads.generation !== undefined && reads.generation !== this.#generation) return;
-    this.#pins.add(reads.pins.values());
+    this.#pins.add([...reads.pins.values()].filter(({ key }) => key.kind !== 'code'));
     for (const text of reads.pins.keys()) this.#unverified.delete(text);
   }
 
@@ -139,6 +147,26 @@ export class PinnedState {
       if (this.#pins.valueOf(text) === undefined) taken.push(pin);
     }
     return taken;
+  }
+
+  /**
+   * Keeps code whether or not its block verifies: its hash vouches for it, and the executor, which knows it from now on, will not ask for
+   * it again.
+   */
+  async #keepCode(reads: BlockReads): Promise<void> {
+    const codes = reads.takeCodes();
+    if (codes.length === 0) return;
+    if (!this.#isShared) {
+      if (reads.generation === this.#generation) this.#pins.add(codes);
+      return;
+    }
+    try {
+      await this.#modules.store.pin((await this.#marks()).anchor, codes);
+    } catch (error) {
+      if (error instanceof StoreError && error.code === 'conflict')
+        throw new StateUnavailableError(REANCHORED);
+      throw error;
+    }
   }
 
   #noteUnverified({ pins, generation }: BlockReads): void {
@@ -288,65 +316,6 @@ export class PinnedState {
   }
 }
 
-/** Finds what a block touched before it is executed, where an upstream can tell; `undefined` for what it cannot. */
-export type Trace = (keys: readonly StateKey[]) => Promise<readonly (UpstreamValue | undefined)[]>;
-
-/** What executing one block has asked for, until the block is verified. */
-export class BlockReads {
-  readonly pins = new Map<string, Pin>();
-  /** What was known here before, for whatever reason. */
-  readonly held = new Map<string, Pin>();
-  /** What each upstream said that the block was executed on: accounts and slots. */
-  readonly #told = new Map<string, Map<string, Pin>>();
-  /** Asked first: the upstream that gave the block. */
-  readonly prefer: string | undefined;
-  /** Of the copy that it was read for. */
-  generation: number | undefined;
-  usedTrace = false;
-  readonly #trace: Trace | undefined;
-
-  constructor(prefer: string | undefined, trace?: Trace) {
-    this.prefer = prefer;
-    this.#trace = trace;
-  }
-
-  /** Who said anything that the block was executed on. */
-  get sources(): ReadonlySet<string> {
-    return new Set(this.#told.keys());
-  }
-
-  /** The accounts and slots that an upstream told. */
-  toldBy(upstream: string): ReadonlyMap<string, Pin> {
-    return this.#told.get(upstream) ?? new Map();
-  }
-
-  /** Takes note that an upstream told something that is no value of a key. */
-  addSource(upstream: string): void {
-    if (!this.#told.has(upstream)) this.#told.set(upstream, new Map());
-  }
-
-  add(keys: readonly StateKey[], fetched: readonly (UpstreamValue | undefined)[]): void {
-    for (const [index, key] of keys.entries()) {
-      const found = fetched[index];
-      const pins = toPins(key, found);
-      for (const pin of pins) this.pins.set(keyText(pin.key), pin);
-      const [first] = pins;
-      if (first === undefined || found?.upstream === undefined) continue;
-      const told = this.#told.get(found.upstream) ?? new Map<string, Pin>();
-      if (key.kind === 'account' || key.kind === 'slot') told.set(keyText(key), first);
-      this.#told.set(found.upstream, told);
-    }
-  }
-
-  /** Values that a trace of the whole block tells. */
-  async trace(keys: readonly StateKey[]): Promise<Values> {
-    const found = (await this.#trace?.(keys)) ?? [];
-    this.usedTrace ||= found.some((fetched) => fetched !== undefined);
-    this.add(keys, found);
-    return keys.map((_, index) => found[index]?.value);
-  }
-}
-
 /** Asks `find` for the values that are missing, all at once. */
 async function fill(
   keys: readonly StateKey[],
@@ -359,11 +328,4 @@ async function fill(
   const found = await find(gaps.map(({ key }) => key));
   for (const [place, { index }] of gaps.entries()) filled[index] = found[place];
   return filled;
-}
-
-function toPins(key: StateKey, fetched: UpstreamValue | undefined): Pin[] {
-  if (fetched?.value === undefined) return [];
-  const pin: Pin = { key, value: fetched.value };
-  const { code } = fetched;
-  return code === undefined ? [pin] : [pin, { key: { kind: 'code', hash: code.hash }, value: code.bytes }];
 }

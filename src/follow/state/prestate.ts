@@ -6,7 +6,7 @@ import { fromHex, type Hex } from '../../primitives/hex.ts';
 import { parseAddress, parseBytes, parseHash, parseObject, parseQuantity } from '../../primitives/parse.ts';
 import type { ChainSource, JsonObject } from '../../source/interface.ts';
 import { toStored } from '../../source/reads/stored-form.ts';
-import type { Trace } from './pinned-state.ts';
+import type { Trace } from './block-reads.ts';
 import type { UpstreamValue } from './reader.ts';
 
 /** Fewer missing keys than this are read one by one: a trace costs the upstream a whole execution. */

@@ -17,8 +17,8 @@ import type {
 import type { Store } from '../../store/interface.ts';
 import { askUntilValid } from '../blocks/ask-until-valid.ts';
 import type { BlockReader, ReadBlock } from '../blocks/reader.ts';
+import type { BlockReads } from './block-reads.ts';
 import { settleDeletions } from './deletions.ts';
-import type { BlockReads } from './pinned-state.ts';
 
 /** Values that are proven at most where a diff contradicts what is held. */
 const MAX_HELD = 1_000;

@@ -99,7 +99,7 @@ describe('WaitingPins', () => {
     expect(pins.weight).toBe(1);
   });
 
-  it('gives blocks all that waits, or if that is much, what they wrote or wiped', () => {
+  it('gives blocks all that waits, or if that is much, what they wrote or wiped, and its code', () => {
     const { pins } = setup();
     pins.add([account(1), slot(2)]);
     const block = (diff: Partial<Outcome['diff']>): Outcome =>
@@ -111,6 +111,12 @@ describe('WaitingPins', () => {
     expect(pins.dueWith([block({}), written])).toEqual([account(1), slot(2)]);
     const slots = block({ slots: [[bytes(20, 2), bytes(32, 2), new Uint8Array()]] });
     expect(pins.dueWith([slots])).toEqual([slot(2)]);
+    const hash = bytes(32, 3);
+    const code: Pin = { key: { kind: 'code', hash }, value: bytes(40, 1) };
+    pins.add([code]);
+    // RLP of [1, 1, hash].
+    const called = block({ accounts: [[bytes(20, 3), Uint8Array.from([0xe3, 1, 1, 0xa0, ...hash])]] });
+    expect(pins.dueWith([called])).toEqual([code]);
   });
 
   it('writes nothing of a copy that re-anchored', async () => {

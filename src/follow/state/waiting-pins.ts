@@ -1,5 +1,6 @@
 import type { Outcome } from '../../chain/outcome.ts';
 import { keyText, type StateKey } from '../../chain/state-key.ts';
+import { codeHashOf } from '../../executor/missing.ts';
 import { StoreError } from '../../store/error.ts';
 import type { Pin, Store } from '../../store/interface.ts';
 
@@ -155,15 +156,22 @@ export class WaitingPins {
   }
 }
 
-/** Those of some pins, by the text of their key, that these blocks write over, or that go with their account. */
+/** Those of some pins, by the text of their key, that these blocks write over, that go with their account, or that are its code. */
 export function overwrittenBy(
   outcomes: readonly Outcome[],
   held: Iterable<readonly [text: string, pin: Pin]> & { get(text: string): Pin | undefined },
 ): ReadonlyMap<string, Pin> {
   const found = new Map<string, Pin>();
   for (const { diff } of outcomes) {
+    const codeOf = (account: Uint8Array): StateKey[] => {
+      const hash = codeHashOf(account);
+      return hash === undefined ? [] : [{ kind: 'code', hash }];
+    };
     const written: StateKey[] = [
-      ...diff.accounts.map(([address]): StateKey => ({ kind: 'account', address })),
+      ...diff.accounts.flatMap(([address, account]): StateKey[] => [
+        { kind: 'account', address },
+        ...codeOf(account),
+      ]),
       ...diff.slots.map(([address, slot]): StateKey => ({ kind: 'slot', address, slot })),
     ];
     for (const text of written.map(keyText)) {

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import type { CommandOptions } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
-
 import { measureStoreRequests } from '../../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../../store/cql/replica.ts';
 import { isUnavailable } from '../../store/error.ts';

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startChain, type WorkloadChain } from '../../support/servers/chains.ts';
 import { type Cassandra, CQL_PORT, startCassandra } from '../../support/servers/fleet/cassandra.ts';
+import { fleetOptions } from '../../support/servers/fleet/members.ts';
 import { type Nats, startNats } from '../../support/servers/fleet/nats.ts';
 import { openWays, type Ways } from '../../support/servers/fleet/ways.ts';
 import { boundAddresses, startCli } from '../../support/servers/node.ts';
@@ -31,12 +32,15 @@ export class World implements AsyncDisposable {
   readonly replicas: Process[] = [];
   /** What those said last that ended. */
   readonly lastWords: string[] = [];
+  /** Where our processes find Cassandra: the ways lead there. */
+  readonly #fronts: readonly string[];
   readonly #folder: string;
   readonly #resources: AsyncDisposableStack;
   #started = 0;
 
   private constructor(
     parts: Pick<World, 'chain' | 'cassandra' | 'nats' | 'ways'>,
+    fronts: readonly string[],
     folder: string,
     resources: AsyncDisposableStack,
   ) {
@@ -44,6 +48,7 @@ export class World implements AsyncDisposable {
     this.cassandra = parts.cassandra;
     this.nats = parts.nats;
     this.ways = parts.ways;
+    this.#fronts = fronts;
     this.#folder = folder;
     this.#resources = resources;
   }
@@ -62,12 +67,9 @@ export class World implements AsyncDisposable {
     const { addresses } = cassandra;
     const ways = starting.use(await openWays(addresses.map(frontOf), addresses, CQL_PORT));
     const parts = { chain, cassandra, nats, ways };
-    const world = new World(parts, dir.path, starting.move());
-    world.#fronts = addresses.map((address) => `${frontOf(address)}:${CQL_PORT}`);
-    return world;
+    const fronts = addresses.map((address) => `${frontOf(address)}:${CQL_PORT}`);
+    return new World(parts, fronts, dir.path, starting.move());
   }
-
-  #fronts: readonly string[] = [];
 
   /** The ingester that writes; undefined while none does. */
   get leader(): Process | undefined {
@@ -123,16 +125,13 @@ export class World implements AsyncDisposable {
   }
 
   async #start(args: readonly string[]): Promise<Process> {
-    const { localDataCenter } = this.cassandra;
     const clockFile = join(this.#folder, `clock-${this.#started++}`);
     await writeFile(clockFile, '0');
     const running = startCli(
       [
         ...args,
         ...['--admin', '127.0.0.1:0'],
-        ...['--store', `cql://${this.#fronts.join(',')}/fleet?dc=${localDataCenter}&replicas=3`],
-        ...['--feed', this.nats.servers.map((server) => `nats://${server}`).join(',')],
-        ...['--feed-replicas', '3', '--feed-bytes', '64MiB'],
+        ...fleetOptions({ cassandra: { ...this.cassandra, contactPoints: this.#fronts }, nats: this.nats }),
         ...(this.chain.serveOptions ?? []),
       ],
       { CLOCK_FILE: clockFile, NODE_OPTIONS: `--import ${CLOCK}` },
