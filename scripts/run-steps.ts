@@ -44,6 +44,7 @@ const LONG: readonly Step[] = [
   { name: 'edge', command: 'npm run -s test:edge', tests: true },
   { name: 'clients', command: 'npm run -s test:clients', tests: true },
   { name: 'fleet', command: 'npm run -s test:fleet', tests: true },
+  { name: 'fleet-vectors', command: 'npm run -s test:conformance -- --fleet', tests: true },
   // A part of the runs, for the gate's time; the full forms (without options) are for whoever looks for more.
   { name: 'differential', command: `npm run -s test:differential -- --seed ${SEED}`, tests: true },
   { name: 'fuzz', command: `npm run -s test:fuzz -- --seed ${SEED}`, tests: true },

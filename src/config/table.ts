@@ -18,7 +18,7 @@ import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
 const ON_STORES = ['import', 'serve', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
-const ON_FOLDERS = ['import', 'backfill', 'verify', 'snapshot'] as const satisfies readonly Command[];
+const ON_FOLDERS = ['import', 'backfill', 'verify'] as const satisfies readonly Command[];
 const ALL = [...ON_STORES, 'doctor'] as const satisfies readonly Command[];
 const ALL_AND_DEV = [...ALL, 'dev'] as const satisfies readonly Command[];
 const LISTENING = ['serve', 'doctor', 'dev'] as const satisfies readonly Command[];
@@ -57,7 +57,7 @@ export const OPTIONS = {
     parse: path,
     required: ON_FOLDERS,
     isCommon: true,
-    doc: 'Folder of the embedded store. `serve` needs it unless it has --store.',
+    doc: 'Folder of the embedded store. `serve` and `snapshot` need it unless they have --store.',
   },
   genesis: {
     group: 'Chain',

@@ -1,15 +1,17 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import type { Registry } from 'prom-client';
+import { cqlOptions } from '../config/cql-options.ts';
 import type { CommandOptions } from '../config/table.ts';
 import type { WritingHealth } from '../follow/health/writing.ts';
 import { leastUndoBlocks } from '../primitives/undo-window.ts';
-import { cqlOptions } from '../serving/store/cql-options.ts';
 import { type CqlStore, openCqlStore } from '../store/cql/index.ts';
 import { measureStoreRequests } from '../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../store/cql/replica.ts';
+import { StoreError } from '../store/error.ts';
 import { type LmdbStore, openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
 import { measureStore } from '../store/lmdb/metrics.ts';
 import { holdWriterLock } from '../store/lmdb/write/writer-lock.ts';
+import { isBeingRestored } from '../store/restoring.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** What a node does: serve a store, which it may keep at the head of a chain itself, or write one for others. */
@@ -74,6 +76,13 @@ async function openWriter(
 ): Promise<NodeStore> {
   logger.info('waiting for the right to write');
   const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
+  if (await isBeingRestored(store)) {
+    await store.close();
+    throw new StoreError(
+      'conflict',
+      'a restore of this store did not end: run it again, or use another chain=',
+    );
+  }
   logger.info({ epoch: store.epoch }, 'this ingester writes');
   measureStoreRequests(registry, () => store.requests);
   return { kind: 'writer', store };

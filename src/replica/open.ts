@@ -20,6 +20,7 @@ import { SourceError } from '../source/errors.ts';
 import { RpcSource } from '../source/rpc-source.ts';
 import type { CqlReplica } from '../store/cql/replica.ts';
 import { isUnavailable } from '../store/error.ts';
+import { isBeingRestored } from '../store/restoring.ts';
 import { storeLoader } from '../store/state-loader.ts';
 import { subscriberOptions } from './feed-options.ts';
 import { measureHeard, measureReplica } from './metrics.ts';
@@ -196,7 +197,8 @@ async function firstLook(
     let reason = 'it holds no chain yet';
     try {
       await store.sync();
-      if (store.marks() !== undefined) {
+      if (await isBeingRestored(store)) reason = 'it is being restored';
+      else if (store.marks() !== undefined) {
         const rules = await rulesOfShared(chain, store);
         if (rules !== undefined) return rules;
         reason = 'no block has been verified under its rules yet';

@@ -216,6 +216,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/verify',
       'primitives',
       'store',
+      'store/cql',
       'store/lmdb',
     ],
   },
@@ -277,7 +278,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'serving/store': {
     holds: 'the store of a process as its threads read it: embedded, or a replica in CQL',
-    imports: ['config', 'feed', 'primitives', 'store', 'store/cql', 'store/lmdb'],
+    imports: ['config', 'feed', 'store', 'store/cql', 'store/lmdb'],
   },
   serving: {
     holds: 'worker threads that serve: the worker, its handle on the main thread, messages, remote state',
@@ -315,7 +316,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'rpc/limits',
       'replica',
       'serving',
-      'serving/store',
       'store',
       'store/cql',
       'store/lmdb',

@@ -1,9 +1,12 @@
+import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { Random } from '../support/random.ts';
 import { startArchiveGeth } from '../support/servers/geth.ts';
 import { startOurNode } from '../support/servers/node.ts';
 import { Client } from './client.ts';
 import { matches } from './compare.ts';
 import { documentedDeviations, documentPath } from './deviations.ts';
+import { startOfficialFleet } from './fleet.ts';
 import { loadExchanges, loadVectors, type Vector } from './vectors.ts';
 
 interface Verdict {
@@ -12,10 +15,10 @@ interface Verdict {
   readonly answers: readonly unknown[];
 }
 
-async function runVectors(url: string, vectors: readonly Vector[]): Promise<readonly Verdict[]> {
+async function runVectors(url: () => string, vectors: readonly Vector[]): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const vector of vectors) {
-    const answers = await replay(url, vector);
+    const answers = await replay(url(), vector);
     const passed = vector.exchanges.every(({ response }, at) =>
       matches(response, answers[at], vector.shapeOnly),
     );
@@ -101,12 +104,28 @@ class Tally {
   }
 }
 
-const { values } = parseArgs({ options: { url: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    url: { type: 'string' },
+    /** Through a fleet, each vector to one of its replicas at random. */
+    fleet: { type: 'boolean', default: false },
+    seed: { type: 'string', default: process.env['TEST_SEED'] ?? String(randomInt(2 ** 31)) },
+  },
+});
 const vectors = [...(await loadVectors()), ...(await loadExchanges())];
 const tally = new Tally();
 if (values.url !== undefined) {
   console.log(`${vectors.length} vectors against ${values.url}`);
-  tally.strict(await runVectors(values.url, vectors));
+  const { url } = values;
+  tally.strict(await runVectors(() => url, vectors));
+} else if (values.fleet) {
+  await using geth = await startArchiveGeth();
+  await using fleet = await startOfficialFleet(geth, ['--compat', 'execution-apis', '--send-to', geth.url]);
+  const random = new Random(Number(values.seed), 0);
+  console.log(
+    `through ${fleet.urls.length} replicas, seed ${values.seed}: ${vectors.length} vectors, none may differ`,
+  );
+  tally.strict(await runVectors(() => random.pick(fleet.urls), vectors));
 } else {
   // Whoever takes transactions has to hold the chain that they are of.
   await using geth = await startArchiveGeth();
@@ -114,12 +133,12 @@ if (values.url !== undefined) {
   console.log(`with --compat execution-apis: ${vectors.length} vectors, none may differ`);
   {
     await using node = await startOurNode(['--compat', 'execution-apis', ...sending]);
-    tally.strict(await runVectors(node.dedicatedUrl, vectors));
+    tally.strict(await runVectors(() => node.dedicatedUrl, vectors));
   }
   console.log(`by contract: ${vectors.length} vectors, exactly those listed in ${documentPath} differ`);
   {
     await using node = await startOurNode(sending);
-    await tally.byContract(await runVectors(node.dedicatedUrl, vectors));
+    await tally.byContract(await runVectors(() => node.dedicatedUrl, vectors));
   }
 }
 console.log(`${tally.passed} passed, ${tally.failed} failed`);

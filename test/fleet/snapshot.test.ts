@@ -1,8 +1,10 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { openSharedSource, openSharedTarget } from '../../src/maintenance/snapshot/open-shared.ts';
 import { openCqlStore } from '../../src/store/cql/index.ts';
 import type { Pin, Store } from '../../src/store/interface.ts';
 import { openLmdbStore } from '../../src/store/lmdb/index.ts';
 import { createMemoryStore } from '../../src/store/memory/index.ts';
+import { isBeingRestored, RESTORING_META } from '../../src/store/restoring.ts';
 import { answersOf, exportMade, Parents, restoreMade, snapshotDir } from '../support/snapshot/made-chain.ts';
 import {
   address,
@@ -63,5 +65,32 @@ it.each([
   for (const store of [await lmdb(), createMemoryStore()]) {
     await restoreMade(back, store);
     expect(await answersOf(store)).toEqual(expected);
+  }
+});
+
+it('fills a store that is empty or its own, and that nobody writes; others see that it is not whole', async () => {
+  const options = { ...place(), undoWindow: 8, leaseMs: 300, graceMs: 10_000, viewMs: 5_000 };
+  const { signal } = new AbortController();
+  const [own, foreign] = [() => Promise.resolve(true), () => Promise.resolve(false)];
+  const target = await openSharedTarget(options, own, signal);
+  await target.store.setMeta(RESTORING_META, 'a seal');
+  await target.store.append(makeChain(undefined, [{}, {}]), { partial: true });
+  await expect(openSharedTarget(options, own, signal)).rejects.toThrow('somebody else writes');
+  await target.leave();
+  await expect(openSharedTarget(options, foreign, signal)).rejects.toThrow('holds a chain');
+  const source = await openSharedSource(options);
+  try {
+    expect(await isBeingRestored(source.store)).toBe(true);
+    const again = await openSharedTarget(options, own, signal);
+    const head = (await again.store.marks())?.head.number;
+    expect(head).toBe(1);
+    await again.store.setMeta(RESTORING_META, '');
+    await again.store.revertTo(0);
+    await again.complete();
+    // It goes on looking.
+    await vi.waitFor(async () => expect((await source.store.marks())?.head.number).toBe(0), 5_000);
+    expect(await isBeingRestored(source.store)).toBe(false);
+  } finally {
+    await source.close();
   }
 });

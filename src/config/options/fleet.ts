@@ -3,26 +3,27 @@ import type { Command, OptionSpec } from '../spec.ts';
 import { cqlPlace } from '../store-place.ts';
 
 const SERVE = ['serve'] as const satisfies readonly Command[];
+const ON_STORE = ['serve', 'snapshot'] as const satisfies readonly Command[];
 
 /** The rows of the table that are about many processes on one store. */
 export const FLEET_OPTIONS = {
   store: {
     group: 'Fleet',
-    commands: SERVE,
+    commands: ON_STORE,
     value: 'URL',
     parse: cqlPlace,
-    doc: 'Store in Cassandra or another CQL server instead of --data: cql://HOST[:PORT],…/KEYSPACE[?dc=NAME&chain=NAME&replicas=N]. `ingest` writes it, `serve` is a replica of it.',
+    doc: 'Store in Cassandra or another CQL server instead of --data: cql://HOST[:PORT],…/KEYSPACE[?dc=NAME&chain=NAME&replicas=N]. `ingest` writes it, `serve` is a replica of it, `snapshot` reads or fills it.',
   },
   storeCredentials: {
     group: 'Fleet',
-    commands: SERVE,
+    commands: ON_STORE,
     value: 'FILE',
     parse: path,
     doc: 'File with the user of the store and, on its second line, the password.',
   },
   storeLease: {
     group: 'Fleet',
-    commands: SERVE,
+    commands: ON_STORE,
     value: 'DURATION',
     parse: duration({ min: 500, max: 600_000 }),
     default: '3s',
@@ -38,7 +39,7 @@ export const FLEET_OPTIONS = {
   },
   storeGrace: {
     group: 'Fleet',
-    commands: SERVE,
+    commands: ON_STORE,
     value: 'DURATION',
     parse: duration({ min: 1_000, max: 3_600_000 }),
     default: '15s',

@@ -1,48 +1,69 @@
 import { accessSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Store } from '../../store/interface.ts';
+import { cqlOptions } from '../../config/cql-options.ts';
+import type { CommandOptions } from '../../config/table.ts';
+import { UsageError } from '../../config/usage-error.ts';
+import type { Store, StoreReader } from '../../store/interface.ts';
 import { openLmdbStore } from '../../store/lmdb/index.ts';
 import { holdWriterLock } from '../../store/lmdb/write/writer-lock.ts';
+import type { Source, Target } from './ends.ts';
 import { SnapshotError } from './error.ts';
+import { openSharedSource, openSharedTarget } from './open-shared.ts';
 
 /** Which store, and how large it may become. */
-export interface StorePlace {
-  readonly data: string;
-  readonly storeMapSize: number;
-  readonly diskReserve: number;
-}
+export type StorePlace = Pick<
+  CommandOptions<'snapshot'>,
+  | 'data'
+  | 'storeMapSize'
+  | 'diskReserve'
+  | 'store'
+  | 'storeCredentials'
+  | 'storeLease'
+  | 'storeGrace'
+  | 'undoWindow'
+>;
 
 /** A store that is read, while others may write to it. */
-export async function openSource({ data: path, storeMapSize: mapSizeBytes }: StorePlace): Promise<Store> {
+export async function openSource(place: StorePlace): Promise<Source> {
+  if (place.store !== undefined) return openSharedSource(await cqlOptions(place));
+  const path = folderOf(place);
   try {
     // LMDB would make the folder before it finds that it is empty.
     accessSync(path);
-    return await openLmdbStore({ path, mapSizeBytes, readOnly: true });
+    const store = await openLmdbStore({ path, mapSizeBytes: place.storeMapSize, readOnly: true });
+    return { store, close: () => store.close() };
   } catch (cause) {
     throw new Error(`there is no store at ${path}`, { cause });
   }
 }
 
-/** A store that is being made. */
-export interface Target {
-  readonly store: Store;
-  /** Closes it, and gives it its place: from now on it is found there. */
-  complete(): Promise<void>;
-  /** Closes it as it is: not found by anybody but another run of the same. */
-  leave(): Promise<void>;
-  /** Closes it, and deletes what was written. */
-  discard(): Promise<void>;
+/** A store to restore into: new, or left by an earlier run of the same restore, as `isOwn` says. */
+export async function openTarget(
+  place: StorePlace,
+  isOwn: (store: StoreReader) => Promise<boolean>,
+  signal: AbortSignal,
+): Promise<Target> {
+  return place.store === undefined
+    ? openFolder(place, isOwn)
+    : openSharedTarget(await cqlOptions(place), isOwn, signal);
+}
+
+function folderOf({ data }: StorePlace): string {
+  if (data === undefined) throw new UsageError('--data or --store is needed');
+  return data;
 }
 
 /**
  * A store beside its place, which it takes once it is whole: until then, nothing there looks like one. What an earlier run left is gone on
  * with if `isOwn` says so, and deleted otherwise.
  */
-export async function openTarget(
-  { data, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes }: StorePlace,
-  isOwn: (store: Store) => Promise<boolean>,
+async function openFolder(
+  place: StorePlace,
+  isOwn: (store: StoreReader) => Promise<boolean>,
 ): Promise<Target> {
+  const { storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = place;
+  const data = folderOf(place);
   const path = `${data.replace(/\/+$/, '')}.restoring`;
   await expectNothing(data);
   await mkdir(path, { recursive: true });

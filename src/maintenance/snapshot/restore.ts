@@ -2,15 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StateDiff } from '../../chain/diff.ts';
 import { encodeDiff } from '../../chain/diff-codec.ts';
 import type { Outcome } from '../../chain/outcome.ts';
-import type { Pin, Store } from '../../store/interface.ts';
+import type { Pin, Store, StoreReader } from '../../store/interface.ts';
+import { RESTORING_META } from '../../store/restoring.ts';
 import { entryName, readEntries, readOutcomes, type StartEntry } from './codec.ts';
 import { SnapshotError } from './error.ts';
 import type { SnapshotFolder } from './folder.ts';
 import { type HistoryRef, historyOf, type Manifest, type SegmentRef, sealOf } from './manifest.ts';
 import { readTexts } from './texts.ts';
 
-/** Name under which a store says that it is being restored, and from which snapshot; empty once it is whole. */
-export const RESTORING_META = 'restoring';
 /** Pins that are written together. */
 const PIN_BATCH = 2_000;
 
@@ -57,7 +56,7 @@ export async function restoreSnapshot(manifest: Manifest, modules: RestoreModule
 }
 
 /** Whether a store is empty, or holds what an earlier run of the same restore wrote. */
-export async function canRestore(store: Store, manifest: Manifest): Promise<boolean> {
+export async function canRestore(store: StoreReader, manifest: Manifest): Promise<boolean> {
   return (await store.marks()) === undefined || (await store.getMeta(RESTORING_META)) === sealOf(manifest);
 }
 

@@ -3,7 +3,8 @@ import { NativeExecutor } from '../../executor/native-executor.ts';
 import { blockOptions } from '../../executor/options.ts';
 import { parentHashOf } from '../../follow/blocks/header-links.ts';
 import { rulesOfCopy } from '../../follow/rules/chain-rules.ts';
-import type { Store } from '../../store/interface.ts';
+import type { StoreReader } from '../../store/interface.ts';
+import { isBeingRestored } from '../../store/restoring.ts';
 import { storeLoader } from '../../store/state-loader.ts';
 import { SnapshotError } from './error.ts';
 import { type Exported, exportSnapshot } from './export.ts';
@@ -11,7 +12,7 @@ import { SnapshotFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 import { openSource, openTarget } from './open.ts';
 import { HeaderProver } from './prove.ts';
-import { canRestore, manifestIn, RESTORING_META, type RestoreModules, restoreSnapshot } from './restore.ts';
+import { canRestore, manifestIn, type RestoreModules, restoreSnapshot } from './restore.ts';
 import { readTexts } from './texts.ts';
 
 type SnapshotOptions = CommandOptions<'snapshot'>;
@@ -20,16 +21,17 @@ export type SnapshotModules = Pick<RestoreModules, 'signal' | 'onBlocks' | 'onKe
 
 /** Writes a snapshot of a store into a folder, beside whoever writes to that store. */
 export async function exportStore(options: SnapshotOptions, modules: SnapshotModules): Promise<Exported> {
-  const store = await openSource(options);
+  const source = await openSource(options);
+  const { store } = source;
   try {
-    if (((await store.getMeta(RESTORING_META)) ?? '') !== '')
+    if (await isBeingRestored(store))
       throw new SnapshotError('the store is not whole: its restore did not end');
     const rules = await rulesOfCopy(store, new SnapshotError('the store holds no chain'));
     const { chainId } = executorOf(rules, options, store);
     const folder = new SnapshotFolder(options.snapshot);
     return await exportSnapshot({ ...modules, store, folder, parentHashOf, chainId: String(chainId) });
   } finally {
-    await store.close();
+    await source.close();
   }
 }
 
@@ -40,7 +42,8 @@ export async function restoreStore(options: SnapshotOptions, modules: SnapshotMo
   const texts = await readTexts(manifest, folder);
   const said = { getMeta: (name: string) => texts.get(name), marks: () => manifest.marks };
   const rules = await rulesOfCopy(said, new SnapshotError('the snapshot holds no chain'));
-  const target = await openTarget(options, (store) => canRestore(store, manifest));
+  const isOwn = (store: StoreReader): Promise<boolean> => canRestore(store, manifest);
+  const target = await openTarget(options, isOwn, modules.signal);
   try {
     const { store } = target;
     const executor = executorOf(rules, options, store);
@@ -58,6 +61,6 @@ export async function restoreStore(options: SnapshotOptions, modules: SnapshotMo
   return manifest;
 }
 
-function executorOf(rules: string, options: SnapshotOptions, store: Store): NativeExecutor {
+function executorOf(rules: string, options: SnapshotOptions, store: StoreReader): NativeExecutor {
   return NativeExecutor.create(rules, blockOptions(options), { load: storeLoader(store) });
 }

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
+import { cqlOptions } from '../../config/cql-options.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
 import { measureStoreRequests } from '../../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../../store/cql/replica.ts';
 import { isUnavailable } from '../../store/error.ts';
 import { type LmdbStore, openLmdbStore } from '../../store/lmdb/index.ts';
-import { cqlOptions } from './cql-options.ts';
 
 /** Between two attempts to show what the main thread does, and for how long they are made: then the node begins anew. */
 const PAUSE_MS = 100;

@@ -1,16 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import type { CommandOptions } from '../../config/table.ts';
-import { leastUndoBlocks } from '../../primitives/undo-window.ts';
-import type { CqlStoreOptions } from '../../store/cql/options.ts';
+import { leastUndoBlocks } from '../primitives/undo-window.ts';
+import type { CqlPlace } from './store-place.ts';
+import type { CommandOptions } from './table.ts';
 
 type FleetOptions = Pick<
   CommandOptions<'serve'>,
   'store' | 'storeCredentials' | 'storeLease' | 'storeGrace' | 'undoWindow'
 >;
 
+/** A store in CQL, and how its writer and its readers behave. */
+interface CqlOptions extends CqlPlace {
+  readonly credentials: { readonly username: string; readonly password: string } | undefined;
+  readonly holder: string;
+  readonly leaseMs: number;
+  readonly graceMs: number;
+  readonly viewMs: number;
+  readonly undoWindow: number;
+}
+
 /** How the store in CQL is reached and behaves, as configured. */
-export async function cqlOptions(options: FleetOptions): Promise<CqlStoreOptions> {
+export async function cqlOptions(options: FleetOptions): Promise<CqlOptions> {
   const { store, storeCredentials, storeGrace } = options;
   if (store === undefined) throw new Error('--store is missing');
   return {
