@@ -21,10 +21,10 @@ it.each([
   expect(() => plainValue(readYaml(text, 'the file'), 'the file')).toThrow(new UsageError(message));
 });
 
-it('takes a time that grows with the file, whatever is in it', { timeout: 4_000 }, () => {
+it('takes a time that grows with the file, whatever is in it', { timeout: 12_000 }, () => {
   const lines = (count: number, line: (at: number) => string): string =>
     Array.from({ length: count }, (_, at) => line(at)).join('\n');
-  // The library alone takes seconds for the first.
-  expect(() => readYaml(lines(20_000, (at) => `key${at}: ${at}`))).not.toThrow();
+  // The library alone takes 18 s for the first.
+  expect(() => readYaml(lines(40_000, (at) => `key${at}: ${at}`))).not.toThrow();
   expect(() => readYaml(`a: [\n${lines(20_000, () => '- *a')}`)).toThrow(UsageError);
 });

@@ -32,17 +32,14 @@ export async function openSharedSource(options: CqlStoreOptions): Promise<Source
     await store.close();
     throw error;
   }
-  let failure: unknown;
-  const looking = look().catch((error: unknown) => {
-    failure = error;
-  });
+  const looking = Promise.allSettled([look()]);
   return {
     store,
     async close() {
       stop.abort();
-      await looking;
+      const [looked] = await looking;
       await store.close();
-      if (failure !== undefined) throw failure;
+      if (looked.status === 'rejected') throw looked.reason;
     },
   };
 }
@@ -56,13 +53,12 @@ export async function openSharedTarget(
   isOwn: (store: StoreReader) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<Target> {
-  let failure: unknown;
-  const onFailure = (error: unknown): void => {
-    failure ??= error;
-  };
+  const failed = Promise.withResolvers<never>();
+  // Looked at in the end.
+  failed.promise.catch(() => {});
   const late = AbortSignal.timeout(LEASES_WAITED * (options.leaseMs ?? CQL_DEFAULTS.leaseMs));
   const wait = AbortSignal.any([signal, late]);
-  const store = await openCqlStore(options, { onFailure, wait }).catch((error: unknown) => {
+  const store = await openCqlStore(options, { onFailure: failed.reject, wait }).catch((error: unknown) => {
     if (!late.aborted || signal.aborted) throw error;
     throw new SnapshotError(`somebody else writes chain ${options.chain}`, { cause: error });
   });
@@ -78,9 +74,8 @@ export async function openSharedTarget(
     leave,
     discard: leave,
     async complete() {
-      await store.indexed();
+      await Promise.race([store.indexed(), failed.promise]);
       await leave();
-      if (failure !== undefined) throw failure;
     },
   };
 }
