@@ -10,13 +10,20 @@ import type { Pulse } from '../telemetry/heartbeat.ts';
 import { measureReadiness, measureSilence } from './metrics.ts';
 
 export interface AdminSubject {
-  readonly copy: ChainCopy;
+  /** Undefined while an ingester waits for the right to write. */
+  readonly copy: () => ChainCopy | undefined;
   readonly registry: Registry;
   readonly threads: readonly ServingWorker[];
   readonly pulse: Pulse;
   readonly writing: WritingHealth;
   readonly isDraining: () => boolean;
 }
+
+/** It does what it is there for: whoever replaces ingesters one by one must not wait for it. */
+const WAITING: Awaited<ReturnType<ChainCopy['condition']>> = {
+  ...{ head: undefined, lag: undefined, issues: [] },
+  warnings: ['waits for the right to write'],
+};
 
 /** Starts the listener for operators, if there is one: what the parts of the node say of themselves. */
 export async function startAdmin(
@@ -26,7 +33,8 @@ export async function startAdmin(
   const endpoint = options.admin;
   if (endpoint === 'off') return undefined;
   const readiness = async (): Promise<Readiness> => {
-    const { head, lag, issues, leader, warnings = [] } = await node.copy.condition();
+    const condition = await (node.copy()?.condition() ?? WAITING);
+    const { head, lag, issues, leader, warnings = [] } = condition;
     return {
       reasons: [
         ...(node.isDraining() ? [{ reason: 'draining' } as const] : []),

@@ -5,7 +5,7 @@ import type { CommandOptions } from '../config/table.ts';
 import type { WritingHealth } from '../follow/health/writing.ts';
 import { leastUndoBlocks } from '../primitives/undo-window.ts';
 import { type CqlStore, openCqlStore } from '../store/cql/index.ts';
-import { measureStoreRequests } from '../store/cql/metrics.ts';
+import { measureIndex, measureStoreRequests, measureWritten } from '../store/cql/metrics.ts';
 import { type CqlReplica, openCqlReplica } from '../store/cql/replica.ts';
 import { StoreError } from '../store/error.ts';
 import { type LmdbStore, openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
@@ -25,6 +25,8 @@ export type NodeStore =
 
 interface StoreModules {
   readonly role: Role;
+  /** Where an ingester that waits can be asked how it is. */
+  readonly admin: string | undefined;
   readonly writing: WritingHealth;
   readonly registry: Registry;
   readonly logger: Logger;
@@ -72,9 +74,9 @@ async function openOwn(options: CommandOptions<'serve'>, modules: StoreModules):
 
 async function openWriter(
   options: CommandOptions<'serve'>,
-  { logger, registry, onFailure, signal }: StoreModules,
+  { logger, registry, admin, onFailure, signal }: StoreModules,
 ): Promise<NodeStore> {
-  logger.info('waiting for the right to write');
+  logger.info({ admin }, 'waiting for the right to write');
   const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
   if (await isBeingRestored(store)) {
     await store.close();
@@ -85,11 +87,13 @@ async function openWriter(
   }
   logger.info({ epoch: store.epoch }, 'this ingester writes');
   measureStoreRequests(registry, () => store.requests);
+  measureWritten(registry, store);
   return { kind: 'writer', store };
 }
 
 async function openReplica(options: CommandOptions<'serve'>, { registry }: StoreModules): Promise<NodeStore> {
   const store = await openCqlReplica(await cqlOptions(options));
   measureStoreRequests(registry, () => store.requests);
+  measureIndex(registry, store);
   return { kind: 'replica', store };
 }

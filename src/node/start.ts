@@ -5,6 +5,7 @@ import { measureExecutor } from '../executor/metrics.ts';
 import { lowerPoolPriority } from '../executor/pool-priority.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
 import { appliedEverywhere, newProgress } from '../feed/progress.ts';
+import type { ChainCopy } from '../follow/chain-copy.ts';
 import { WritingHealth } from '../follow/health/writing.ts';
 import { openCopy } from '../follow/open-copy.ts';
 import { Shares } from '../primitives/shares.ts';
@@ -79,25 +80,39 @@ export async function startNode(
   try {
     const registry = createMetricsRegistry();
     const writing = new WritingHealth(registry, logger);
+    const threads: ServingWorker[] = [];
+    // Nobody is served by an ingester.
+    const threadCount = role === 'ingest' ? 0 : options.threads;
+    const heartbeats = newHeartbeats(threadCount);
+    const pulse = new Pulse(heartbeats);
+    // Closed after the threads: whoever asks for its health while they drain hears of it.
+    let admin: AdminServer | undefined;
+    cleanups.push(() => admin?.close());
+    let copy: ChainCopy | undefined;
+    const subject: AdminSubject = {
+      ...{ registry, threads, pulse, writing },
+      copy: () => copy,
+      isDraining: () => isDraining,
+    };
+    // It may wait for long, and has to say so; who serves is asked once it does.
+    if (role === 'ingest') admin = await startAdmin(options, subject);
     const opened = await openNodeStore(options, {
       ...{ role, writing, registry, logger, onFailure, signal },
+      admin: admin && formatEndpoint(admin.endpoint),
       onClose: (cleanup) => cleanups.push(cleanup),
     });
     let endpoints = role === 'ingest' ? {} : wantedEndpoints(options);
     await expectFree(endpoints);
     let credentials = await readCredentials(options);
     measureMemory(registry, nativeMemory);
-    const threads: ServingWorker[] = [];
     const shares = new Shares(options.stateReadsInFlight);
     const counts = measureStateReads(registry, shares);
-    // Nobody is served by an ingester.
-    const threadCount = role === 'ingest' ? 0 : options.threads;
     const progress = newProgress(threadCount);
     const clientMemory = newClientMemoryShares(threadCount);
     const filterMemory = newFilterMemory();
     const rates = newRateMemory();
-    const heartbeats = newHeartbeats(threadCount);
-    const connections = { memory: newConnectionMemory(), limit: connectionLimit(options, logger) };
+    const limit = role === 'ingest' ? 0 : connectionLimit(options, logger);
+    const connections = { memory: newConnectionMemory(), limit };
     let sequence = 0;
     const feed = opened.kind === 'writer' ? openFeed(options, opened.store, { logger, registry }) : undefined;
     cleanups.push(() => feed?.close(FEED_CLOSE_MS));
@@ -111,11 +126,12 @@ export async function startNode(
       await appliedEverywhere(progress, own, () => isDraining);
     };
     const copyModules = { logger, registry, publish, onFailure, signal };
-    const copy = await (opened.kind === 'replica'
+    const chain = await (opened.kind === 'replica'
       ? openReplica(options, { ...copyModules, store: opened.store })
       : openCopy(options, { ...copyModules, store: opened.store }));
-    cleanups.push(() => copy.close());
-    measureExecutor(registry, copy.executor, options.callPoolThreads);
+    copy = chain;
+    cleanups.push(() => chain.close());
+    measureExecutor(registry, chain.executor, options.callPoolThreads);
     lowerPoolPriority();
     const reclaimer = new HeapReclaimer({ held: () => 0 });
     const trimmer = new Trimmer();
@@ -126,9 +142,6 @@ export async function startNode(
     cleanups.push(async () => {
       for (const timer of timers) clearInterval(timer);
     });
-    // Closed after the threads: whoever asks for its health while they drain hears of it.
-    let admin: AdminServer | undefined;
-    cleanups.push(() => admin?.close());
     cleanups.push(async () => {
       await Promise.all(threads.map((thread) => thread.close()));
     });
@@ -138,17 +151,17 @@ export async function startNode(
     });
     const startThread = (): Promise<Endpoints> => {
       const workerIndex = threads.length;
-      const executorId = copy.executor.id;
+      const executorId = chain.executor.id;
       const data: WorkerData = {
         ...{ options, version, executorId, endpoints, workerIndex, credentials },
-        position: copy.position?.(),
-        ...{ canSend: copy.canSend, chainConfig: copy.chainConfig },
+        position: chain.position?.(),
+        ...{ canSend: chain.canSend, chainConfig: chain.chainConfig },
         ...{ progress, clientMemory, filterMemory, heartbeats, connections, rates },
       };
       const thread = new ServingWorker(data, {
-        load: copy.load,
-        forward: copy.forward,
-        passOn: copy.passOn,
+        load: chain.load,
+        forward: chain.forward,
+        passOn: chain.passOn,
         shares,
         filters,
         ...counts,
@@ -180,12 +193,10 @@ export async function startNode(
       if (needRestart.length > 0)
         logger.warn({ options: needRestart }, 'changed options that need a restart');
     };
-    const pulse = new Pulse(heartbeats);
     const watching = pulse.watch();
     cleanups.push(async () => watching[Symbol.dispose]());
-    const subject: AdminSubject = { copy, registry, threads, pulse, writing, isDraining: () => isDraining };
-    admin = await startAdmin(options, subject);
-    copy.start();
+    admin ??= await startAdmin(options, subject);
+    chain.start();
     if (opened.kind === 'own') {
       const indexing = new AbortController();
       const indexed = indexOlderTransactions(opened.store, logger, indexing.signal).catch(onFailure);

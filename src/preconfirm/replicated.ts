@@ -1,5 +1,5 @@
 import type { BlockRef } from '../chain/outcome.ts';
-import { InvalidBlockError, isUnsupported } from '../executor/errors.ts';
+import { InvalidBlockError } from '../executor/errors.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { FeedItem, PublishToFeed } from '../feed/interface.ts';
 import { type BlockLink, linkOf } from '../feed/wire/links.ts';
@@ -213,13 +213,11 @@ export class ReplicatedPreconfirming {
     observe({ kind: 'applied', number, index, ms: this.#appliedAt - started });
   }
 
-  /** Runs what takes a flashblock in; if that cannot be taken, all that is pre-confirmed goes. */
+  /** Runs what takes a flashblock in; if that cannot be taken, all that is pre-confirmed goes. Whatever a feed carries, it ends nobody. */
   #guarded({ index }: Told, run: () => void): void {
     try {
       run();
     } catch (error) {
-      // What will fail each time must not look like the feed's fault.
-      if (isUnsupported(error)) throw error;
       this.#modules.observe({ kind: 'refused', index, error });
       this.#giveUp('refused');
     }

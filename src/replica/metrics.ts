@@ -13,9 +13,6 @@ export function measureReplica(registry: Registry, store: CqlReplica): void {
   gauge('store_unwritten_seconds', 'Time since the writer of the store changed it.', [], (seconds) =>
     seconds.set(store.unwrittenMs / 1_000),
   );
-  gauge('store_epoch', 'How often the right to write the store was taken.', [], (epoch) =>
-    epoch.set(Number(store.epoch ?? 0n)),
-  );
 }
 
 /** Measures what a replica hears on the feed. */

@@ -4,6 +4,8 @@ import { type CqlStore, openCqlStore } from '../../src/store/cql/index.ts';
 import { copyOf, RootRow, readRoot } from '../../src/store/cql/root.ts';
 import { Session } from '../../src/store/cql/session.ts';
 import { indexBlocks } from '../../src/store/cql/write/index-blocks.ts';
+import { startCli } from '../support/servers/node.ts';
+import { officialChain } from '../support/servers/paths.ts';
 import { until } from '../support/servers/process.ts';
 import { createRandom, makeChain, randomContent } from '../support/store/contract-chain.ts';
 import { describeChain } from '../support/store/contract-observe.ts';
@@ -173,3 +175,25 @@ function counter(from: bigint): () => bigint {
   let now = from + 1_000_000n;
   return () => ++now;
 }
+
+it('has an ingester that waits answer for its health', async () => {
+  const where = options();
+  await using stack = new AsyncDisposableStack();
+  const writer = await open(where);
+  stack.defer(() => writer.close());
+  const { contactPoints, keyspace, localDataCenter, chain } = where;
+  const store = `cql://${contactPoints.join(',')}/${keyspace}?dc=${localDataCenter}&chain=${chain}&replicas=1`;
+  const ingester = startCli([
+    ...['ingest', '--store', store, '--chain', officialChain.genesis, '--upstream', 'http://127.0.0.1:9'],
+    ...['--admin', '127.0.0.1:0'],
+  ]);
+  stack.defer(() => ingester.stop());
+  const admin = await until(
+    'it to wait',
+    () => /"admin":"([^"]+)","msg":"waiting/.exec(ingester.output())?.[1],
+  );
+  const ready = await fetch(`http://${admin}/readyz`);
+  expect(ready.status).toBe(200);
+  expect(await ready.text()).toContain('waits for the right to write');
+  expect(await (await fetch(`http://${admin}/metrics`)).text()).toContain('chain_query_process_cpu_seconds');
+});

@@ -61,6 +61,11 @@ export class CqlStore extends CqlReader implements Store {
     return this.#session.counts;
   }
 
+  /** For how long blocks waited because too much was left to the index. */
+  get heldBackMs(): number {
+    return this.#changes.heldBackMs;
+  }
+
   setMeta(name: string, value: string): Promise<void> {
     return this.#changes.setMeta(name, value);
   }

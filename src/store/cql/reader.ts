@@ -43,6 +43,11 @@ export class CqlReader implements StoreReader {
     this.#view = view;
   }
 
+  /** Blocks that the index has not come to. */
+  get unindexed(): number {
+    return this.#view.tail.length;
+  }
+
   async getMeta(name: string): Promise<string | undefined> {
     const query = 'SELECT value FROM texts WHERE chain = ? AND name = ?';
     const [row] = await this.#session.rows(query, [this.#chain, name]);

@@ -37,6 +37,8 @@ export interface ChangesModules {
  * of blocks at a time.
  */
 export class CqlChanges implements StoreChanges {
+  /** For how long blocks waited because too much was left to the index. */
+  heldBackMs = 0;
   readonly #options: CqlStoreOptions;
   readonly #modules: ChangesModules;
   readonly #turns = new Turns(MAX_WAITING);
@@ -320,8 +322,10 @@ export class CqlChanges implements StoreChanges {
 
   /** Waits for the index while too much is left to it. */
   async #keepUp(): Promise<void> {
+    const began = performance.now();
     while (this.#modules.view.tail.length > this.#maxTail && this.#indexing !== undefined)
       await this.#indexing;
+    this.heldBackMs += performance.now() - began;
   }
 
   #target(root: Root): IndexTarget {
