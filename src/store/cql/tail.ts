@@ -1,6 +1,7 @@
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { StateKey } from '../../chain/state-key.ts';
 import type { Hex } from '../../primitives/hex.ts';
+import { type DiffEntry, DiffIndex } from '../diff-index.ts';
 import type { BlockLogs, TransactionPlace } from '../interface.ts';
 
 /** A value and the block that wrote it. */
@@ -49,93 +50,118 @@ export function subjectText({ address, slot }: Subject): string {
   return latin1(address) + latin1(slot);
 }
 
-/** The blocks above those that are indexed, in memory: found by all that a store is asked by. */
-export class Tail {
-  #blocks: Outcome[] = [];
-  readonly #byHash = new Map<Hex, Outcome>();
-  readonly #places = new Map<string, TransactionPlace>();
-  readonly #versions = new Map<string, Version[]>();
-  readonly #subjects = new Map<string, Subject>();
-  readonly #codes = new Map<string, Version[]>();
+/** A block in memory, and what it is searched by. */
+class Held {
+  readonly outcome: Outcome;
+  readonly writes: DiffIndex;
+  #places: ReadonlyMap<string, number> | undefined;
 
-  get length(): number {
-    return this.#blocks.length;
+  constructor(outcome: Outcome) {
+    this.outcome = outcome;
+    this.writes = new DiffIndex(outcome.diffBytes);
   }
 
-  /** The blocks, ascending: a list that nobody changes. */
+  /** The index of a transaction in it. */
+  place(name: string): number | undefined {
+    // Not before somebody asks: receipts are read for it.
+    this.#places ??= new Map(
+      this.outcome.receipts.map(({ transactionHash }, index) => [latin1(transactionHash), index]),
+    );
+    return this.#places.get(name);
+  }
+}
+
+/** The blocks above those that are indexed, in memory: found by all that a store is asked by. */
+export class Tail {
+  #held: readonly Held[] = [];
+  readonly #byHash = new Map<Hex, Outcome>();
+
+  get length(): number {
+    return this.#held.length;
+  }
+
+  /** The blocks, ascending. */
   get blocks(): readonly Outcome[] {
-    return this.#blocks;
+    return this.#held.map(({ outcome }) => outcome);
   }
 
   at(number: number): Outcome | undefined {
-    const first = this.#blocks[0];
-    return first === undefined ? undefined : this.#blocks[number - first.number];
+    return this.#held[this.#placeOf(number)]?.outcome;
   }
 
   find(hash: Hex): Outcome | undefined {
     return this.#byHash.get(hash);
   }
 
-  transaction(hash: Uint8Array): TransactionPlace | undefined {
-    return this.#places.get(latin1(hash));
+  transaction(transactionHash: Uint8Array): TransactionPlace | undefined {
+    const name = latin1(transactionHash);
+    return this.#newest(this.length - 1, (held) => {
+      const index = held.place(name);
+      const { number, hash } = held.outcome;
+      return index === undefined ? undefined : { number, hash, index };
+    });
   }
 
   /** The newest version of a subject at or before a block. */
   version(subject: Subject, number: number): Version | undefined {
-    return this.#versions.get(subjectText(subject))?.findLast((version) => version.number <= number);
+    const [kind, key] = entryOf(subject);
+    return this.#newest(Math.min(this.#placeOf(number), this.length - 1), ({ outcome, writes }) => {
+      const value = writes.find(kind, key);
+      return value && { number: outcome.number, value };
+    });
   }
 
   /** Code that one of the blocks brought. */
   code(hash: Uint8Array): Uint8Array | undefined {
-    return this.#codes.get(latin1(hash))?.[0]?.value;
+    return this.#newest(this.length - 1, ({ writes }) => writes.find('code', hash));
   }
 
-  /** Every account and slot that one of the blocks wrote. */
-  subjects(): Iterable<Subject> {
-    return this.#subjects.values();
+  /** Every account and slot that one of the blocks wrote, as often as it was. */
+  *subjects(): Generator<Subject, void, undefined> {
+    for (const { outcome } of this.#held) for (const [subject] of writesOf(outcome)) yield subject;
   }
 
   /** Puts a block on top. */
   push(outcome: Outcome): void {
-    const { number, hash } = outcome;
-    this.#blocks = [...this.#blocks, outcome];
-    this.#byHash.set(hash, outcome);
-    for (const [index, { transactionHash }] of outcome.receipts.entries())
-      this.#places.set(latin1(transactionHash), { number, hash, index });
-    for (const [subject, value] of writesOf(outcome)) {
-      const text = subjectText(subject);
-      add(this.#versions, text, { number, value });
-      this.#subjects.set(text, subject);
-    }
-    for (const [name, value] of outcome.diff.codes) add(this.#codes, latin1(name), { number, value });
+    this.#held = [...this.#held, new Held(outcome)];
+    this.#byHash.set(outcome.hash, outcome);
   }
 
   /** Takes off every block above `number`. */
   revertTo(number: number): void {
-    for (const block of this.#blocks.filter((outcome) => outcome.number > number).toReversed())
-      this.#forget(block);
-    this.#blocks = this.#blocks.filter((outcome) => outcome.number <= number);
+    this.#keep((outcome) => outcome.number <= number);
   }
 
   /** Lets go of every block up to `number`: they are found elsewhere now. */
   dropTo(number: number): void {
-    for (const block of this.#blocks.filter((outcome) => outcome.number <= number)) this.#forget(block);
-    this.#blocks = this.#blocks.filter((outcome) => outcome.number > number);
+    this.#keep((outcome) => outcome.number > number);
   }
 
-  #forget(outcome: Outcome): void {
-    const { number, hash } = outcome;
-    this.#byHash.delete(hash);
-    for (const { transactionHash } of outcome.receipts) {
-      const text = latin1(transactionHash);
-      if (this.#places.get(text)?.number === number) this.#places.delete(text);
-    }
-    for (const [subject] of writesOf(outcome)) {
-      const text = subjectText(subject);
-      if (remove(this.#versions, text, number)) this.#subjects.delete(text);
-    }
-    for (const [name] of outcome.diff.codes) remove(this.#codes, latin1(name), number);
+  #keep(isKept: (outcome: Outcome) => boolean): void {
+    for (const { outcome } of this.#held) if (!isKept(outcome)) this.#byHash.delete(outcome.hash);
+    this.#held = this.#held.filter(({ outcome }) => isKept(outcome));
   }
+
+  #placeOf(number: number): number {
+    return number - (this.#held[0]?.outcome.number ?? number + 1);
+  }
+
+  /** What is found first, from a place in the list down. */
+  #newest<T>(from: number, look: (held: Held) => T | undefined): T | undefined {
+    for (let at = from; at >= 0; at--) {
+      const held = this.#held[at];
+      const found = held && look(held);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** How a subject is found in a diff. */
+function entryOf(subject: Subject): readonly [kind: DiffEntry, key: Uint8Array] {
+  const { address, slot } = subject;
+  if (isWipe(subject)) return ['wiped', address];
+  return slot.length === 0 ? ['account', address] : ['slot', Buffer.concat([address, slot])];
 }
 
 /** The logs of a block that is held whole. */
@@ -163,20 +189,6 @@ export function subjectOf(key: Extract<StateKey, { kind: 'account' | 'slot' }>):
 function listed<T>(item: T | undefined, what: string): T {
   if (item === undefined) throw new RangeError(`there is no ${what}`);
   return item;
-}
-
-function add(versions: Map<string, Version[]>, text: string, version: Version): void {
-  const list = versions.get(text);
-  if (list === undefined) versions.set(text, [version]);
-  else list.push(version);
-}
-
-/** Removes the versions of a block; whether none is left. */
-function remove(versions: Map<string, Version[]>, text: string, number: number): boolean {
-  const left = versions.get(text)?.filter((version) => version.number !== number) ?? [];
-  if (left.length === 0) versions.delete(text);
-  else versions.set(text, left);
-  return left.length === 0;
 }
 
 function latin1(bytes: Uint8Array): string {

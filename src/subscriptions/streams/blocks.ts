@@ -69,6 +69,8 @@ export class BlockStreams {
 
   /** A block of a chain without pre-confirmations, as one flashblock. */
   #tellSealed({ hash, outcome }: ConfirmedBlock): void {
+    // Reading all of a block takes longer than all else that a thread does for it.
+    if (this.#flashblocks.size + this.#hashes.size + this.#transactions.size === 0) return;
     const { json } = this.#modules;
     const block = { ...outcome, hash };
     if (this.#flashblocks.size > 0) tell(this.#flashblocks, json.sealed(block, 'whole'));
@@ -78,9 +80,9 @@ export class BlockStreams {
     for (const text of withLogs(outcome, json.transactions(block), logs, 0)) tell(this.#transactions, text);
   }
 
-  #tellHashes({ receipts }: Outcome): void {
+  #tellHashes(outcome: Outcome): void {
     if (this.#hashes.size === 0) return;
-    for (const { transactionHash } of receipts) tell(this.#hashes, `"${toHex(transactionHash)}"`);
+    for (const { transactionHash } of outcome.receipts) tell(this.#hashes, `"${toHex(transactionHash)}"`);
   }
 
   #of(request: BlockRequest): Set<BlockStream> {
