@@ -26,7 +26,7 @@ export const FLEET_OPTIONS = {
     commands: ON_STORE,
     value: 'DURATION',
     parse: duration({ min: 500, max: 600_000 }),
-    default: '3s',
+    default: '2s',
     doc: 'An ingester that shows no sign of life for so long is replaced by one that waits.',
   },
   storeLook: {

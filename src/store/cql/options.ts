@@ -34,7 +34,7 @@ export interface CqlStoreOptions {
 
 /** What is left out is this. */
 export const CQL_DEFAULTS = {
-  leaseMs: 3_000,
+  leaseMs: 2_000,
   undoWindow: 256,
   indexLag: 64,
   maxTail: 4_096,

@@ -20,7 +20,7 @@ export interface Fault {
   begin(world: World, random: Random): Promise<Mend>;
 }
 
-/** Longer than the lease of 3 s, and than it takes to notice. */
+/** Longer than the lease of 2 s, and than it takes to notice. */
 const SLEEP_MS = 6_000;
 const LEADER_MS = 5_000;
 const OTHER_MS = 2_000;

@@ -26,6 +26,7 @@ const { values } = parseArgs({
 });
 const seed = Number(values.seed ?? process.env['TEST_SEED'] ?? randomInt(2 ** 31));
 const times = Number(values.times ?? (values.full ? 10 : 1));
+const INGESTERS = 2;
 const BLOCK_MS = 400;
 const REORG_EVERY = 40;
 /** Before the first fault: programs that have just been started are slow. */
@@ -93,6 +94,8 @@ async function doFault(
   fault: Fault,
   { world, view, history, random }: { world: World; view: ChainView; history: History; random: Random },
 ): Promise<Seen> {
+  // As a supervisor would: one that lost its right, if only because the machine was slow, has ended.
+  while (world.ingesters.length < INGESTERS) await world.ingest();
   const failedBefore = history.failed.length;
   const mend = await fault.begin(world, random);
   const freshMs = await staleFor(world, view);
