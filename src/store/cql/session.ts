@@ -174,6 +174,9 @@ export class Session {
   }
 }
 
+/** What reads rows. */
+export type RowReader = Pick<Session, 'rows'>;
+
 async function createKeyspace(options: CqlStoreOptions): Promise<void> {
   const { keyspace, localDataCenter, replication } = options;
   const client = new cassandra.Client(clientOptions(options));

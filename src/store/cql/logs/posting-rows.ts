@@ -1,6 +1,6 @@
 import type { Log } from '../../../chain/log.ts';
 import { bucketBlocks, decodePlaces, encodePlaces, placeOf, union } from '../../postings.ts';
-import type { Session, Statement } from '../session.ts';
+import type { RowReader, Statement } from '../session.ts';
 
 /** Blocks whose places of one value share a row; a part of what places are counted in. */
 export const ROW_BLOCKS = 64;
@@ -95,7 +95,7 @@ export interface PostingRows {
 
 /** Reads the rows of one value in a range within an era, at least `limit` of them if there are so many. */
 export async function readPostings(
-  session: Session,
+  session: RowReader,
   copy: bigint,
   { position, value }: PostingValue,
   [from, to]: readonly [number, number],
