@@ -71,10 +71,11 @@ async function search(rows: Rows, query: LogQuery, range: readonly [number, numb
 it('finds what looking at every log finds, however far apart it is, and rows that came in parts', async () => {
   const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   const random = createRandom(seed);
-  for (let chain = 0; chain < 6; chain++) {
+  for (let chain = 0; chain < 4; chain++) {
     const length = [2_000, 60_000, 700_000][chain % 3] ?? 0;
     const rows = new Rows();
-    const blocks = randomBlocks(random, length);
+    // In every other chain, some rows have more places of a value than are listed.
+    const blocks = randomBlocks(random, length, chain % 2 === 0 ? 6 : 80);
     for (const block of blocks) rows.write(blockStatements(COPY, block, { time: 1n, diff: false }));
     for (const own of Map.groupBy(blocks, ({ number }) => rowStart(number)).values()) {
       const cut = random(3) === 0 ? random(own.length + 1) : 0;
@@ -82,7 +83,7 @@ it('finds what looking at every log finds, however far apart it is, and rows tha
       // Those who prepend may have written some before, and more of it later.
       if (random(4) === 0) rows.write(postingStatements(COPY, own, 1n));
     }
-    for (let turn = 0; turn < 10; turn++) {
+    for (let turn = 0; turn < 8; turn++) {
       const query = randomQuery(random);
       const [from = 0, to = 0] = [random(length), random(length)].toSorted((a, b) => a - b);
       const matches = createMatcher(query);
@@ -98,7 +99,7 @@ it('finds what looking at every log finds, however far apart it is, and rows tha
       expect(found, `seed ${seed}, chain ${chain}, turn ${turn}, blocks ${from} to ${to}`).toEqual(expected);
     }
   }
-});
+}, 30_000);
 
 it('asks no more often where the same matches are further apart', async () => {
   const asked = async (step: number): Promise<number> => {
@@ -116,9 +117,9 @@ it('asks no more often where the same matches are further apart', async () => {
 });
 
 /** Blocks in heaps and alone; some values are in nearly all of them, some in few. */
-function randomBlocks(random: (below: number) => number, length: number): Outcome[] {
+function randomBlocks(random: (below: number) => number, length: number, most: number): Outcome[] {
   const numbers = new Set<number>();
-  for (let heap = 0; heap < 25; heap++) {
+  for (let heap = 0; heap < 12; heap++) {
     const first = random(length);
     for (let left = random(3) === 0 ? 70 : 4; left > 0; left--)
       numbers.add(Math.min(length - 1, first + random(150)));
@@ -128,7 +129,7 @@ function randomBlocks(random: (below: number) => number, length: number): Outcom
     .map((number) =>
       blockAt(
         number,
-        Array.from({ length: 1 + random(6) }, () => {
+        Array.from({ length: 1 + random(most) }, () => {
           const topics = Array.from({ length: random(3) }, () => topic(skewed(random)));
           return logOf(address(skewed(random)), topics);
         }),

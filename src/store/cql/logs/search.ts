@@ -2,9 +2,10 @@ import { Pace } from '../../../primitives/pace.ts';
 import { StoreError } from '../../error.ts';
 import type { LogMatch, LogQuery } from '../../interface.ts';
 import { createMatcher, type LogMatcher } from '../../match.ts';
-import { intersect, maxLogsPerBlock, union } from '../../postings.ts';
+import { union } from '../../postings.ts';
 import { type ChunkedLogs, readLogChunks } from '../bodies.ts';
 import type { RowReader } from '../session.ts';
+import { countPlaces, intersectPlaces, logsByBlock } from './places.ts';
 import {
   blockOfPlace,
   ERA_BLOCKS,
@@ -176,7 +177,7 @@ async function narrow(
   for (const lane of others) {
     if (readTo(lane) <= to && left <= MANY_CANDIDATES) continue;
     const other = await rowsIn(search, lane, [from, to]);
-    for (const [row, places] of own) intersect(places, other.get(row) ?? []);
+    for (const [row, places] of own) intersectPlaces(places, other.get(row) ?? []);
     left = count(own);
     if (pace.spend(left / PLACES_PER_UNIT)) await rest(search, pace);
   }
@@ -209,7 +210,7 @@ function merge(parts: readonly PlacesByRow[]): PlacesByRow {
 
 function count(rows: PlacesByRow): number {
   let sum = 0;
-  for (const places of rows.values()) sum += places.length;
+  for (const places of rows.values()) sum += countPlaces(places);
   return sum;
 }
 
@@ -219,14 +220,10 @@ function* candidatesIn(
   [from, to]: readonly [number, number],
 ): Generator<Candidates, void, void> {
   for (const [row, places] of rows) {
-    const byBlock = new Map<number, number[]>();
-    for (const place of places) {
-      const number = blockOfPlace(row, Math.floor(place / maxLogsPerBlock));
-      const indexes = byBlock.get(number) ?? [];
-      if (number >= from && number <= to) byBlock.set(number, indexes);
-      indexes.push(place % maxLogsPerBlock);
+    for (const [offset, indexes] of logsByBlock(places)) {
+      const number = blockOfPlace(row, offset);
+      if (number >= from && number <= to) yield [number, indexes];
     }
-    yield* byBlock;
   }
 }
 
