@@ -6,6 +6,7 @@ import { firstAnswers, firstCalls } from './cold-start.ts';
 import { fastBlocks } from './fast-blocks/run.ts';
 import { feed } from './feed/run.ts';
 import { fleet } from './fleet/run.ts';
+import { growth } from './growth/run.ts';
 import { BusyChain } from './live-chain.ts';
 import { preconfirmed } from './preconfirmed/run.ts';
 import { type Section, writeSection } from './report.ts';
@@ -23,6 +24,8 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '2' },
     /** Leave ours out, to measure the peers alone. */
     peers: { type: 'boolean', default: false },
+    /** A chain of a million blocks, too, in the growth part: some ten minutes more. */
+    million: { type: 'boolean', default: false },
     /** One workload of the serving or endpoint part. */
     only: { type: 'string' },
   },
@@ -80,6 +83,7 @@ const parts: Readonly<Record<string, () => Promise<Section>>> = {
   stores: () => stores(values),
   feed: () => feed(values),
   fleet: () => fleet(values),
+  growth: () => growth(values),
 };
 let measured = 0;
 let failed = 0;

@@ -7,7 +7,7 @@ import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
 import type { BlockLogs } from '../interface.ts';
 import { logChunksOf } from '../log-chunks.ts';
-import type { Session, Statement } from './session.ts';
+import type { RowReader, Session, Statement } from './session.ts';
 
 /** The parts of a block; the number is their place in its partition. */
 const KINDS = { header: 0, block: 1, receipts: 2, diff: 3, logs: 4 } as const;
@@ -119,7 +119,7 @@ export async function readBlockLogs(
 
 /** The chunks of a block's logs that hold these, of each block of that number; all of them without `indexes`. */
 export async function readLogChunks(
-  session: Session,
+  session: RowReader,
   copy: bigint,
   number: number,
   indexes: readonly number[] | undefined,

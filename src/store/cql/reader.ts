@@ -87,9 +87,13 @@ export class CqlReader implements StoreReader {
   async receipts(ref: BlockRef): Promise<BlockReceipts | undefined> {
     const recent = this.#recent(ref);
     if (recent !== undefined) return { receipts: recent.receipts, logs: logsOf(recent) };
-    const [bytes, logs] = await Promise.all([this.#part(ref, 'receipts'), this.blockLogs(ref)]);
-    if (bytes === undefined || logs === undefined) return undefined;
-    return { receipts: decodeReceipts(bytes), logs };
+    return this.#ofIndexed(ref, async (copy) => {
+      const [bytes, logs] = await Promise.all([
+        readPart(this.#session, copy, ref, 'receipts'),
+        readBlockLogs(this.#session, copy, ref),
+      ]);
+      return bytes && logs && { receipts: decodeReceipts(bytes), logs };
+    });
   }
 
   async blockLogs(ref: BlockRef): Promise<BlockLogs | undefined> {

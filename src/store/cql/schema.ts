@@ -1,7 +1,7 @@
 import type { Session } from './session.ts';
 
 /** The form of all rows. Stores of another form are refused, never misread: raise it with any change of a table or codec. */
-export const FORM = 1;
+export const FORM = 2;
 
 /** Rows that are written once: cheap to write, and a partition's rows come to lie together as it ages. */
 const APPENDED = "{'class': 'SizeTieredCompactionStrategy'}";
@@ -12,7 +12,7 @@ const SOUGHT = "{'class': 'LeveledCompactionStrategy'}";
  * The tables. `copy` is one copy of one chain: another begins under a new number, and nothing of the old one is in its way.
  *
  * Largest partitions: `bodies` is one block; `links` 1,024 rows and `canonical` 4,096 of 40 bytes; `numbers`, `transactions` and `code` have
- * a row or a few; `postings` 4,096 rows of one value (an era of 2^18 blocks); `state_last` a row an era (2^20 blocks), `state_history`
+ * a row or a few; `postings` 16,384 rows of one value, of 2.3 KB at most (an era of 2^20 blocks); `state_last` a row an era (2^20 blocks), `state_history`
  * the versions of one key in an era: docs/scale.md has the arithmetic.
  */
 const TABLES: Readonly<Record<string, { readonly columns: string; readonly options: string }>> = {

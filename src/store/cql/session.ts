@@ -14,7 +14,7 @@ export interface Statement {
 }
 
 /** Rows that one reply may bring; more come page by page. */
-const ROWS_A_PAGE = 1_000;
+const FIRST_PAGE = { fetchSize: 1_000 } as const;
 /** A read that takes longer is sent to another server, too. */
 const SECOND_TRY_MS = 250;
 
@@ -75,14 +75,21 @@ export class Session {
 
   /** All rows of a read. */
   async rows(query: string, values: readonly Value[]): Promise<Row[]> {
-    const all: Row[] = [];
-    for await (const page of this.pages(query, values)) all.push(...page);
+    // Nearly all have one page: what goes through the others page by page would be a good part of the cost of those.
+    const { rows, pageState } = await this.#read(query, values, undefined);
+    if (pageState == null) return rows;
+    const all = [...rows];
+    for await (const page of this.pages(query, values, pageState)) all.push(...page);
     return all;
   }
 
-  /** The same page by page. */
-  async *pages(query: string, values: readonly Value[]): AsyncGenerator<Row[], void, undefined> {
-    let pageState: string | undefined;
+  /** The same page by page, from the first or where another ended. */
+  async *pages(
+    query: string,
+    values: readonly Value[],
+    from?: string,
+  ): AsyncGenerator<Row[], void, undefined> {
+    let pageState = from;
     do {
       const result = await this.#read(query, values, pageState);
       yield result.rows;
@@ -151,15 +158,13 @@ export class Session {
     values: readonly Value[],
     pageState: string | undefined,
   ): Promise<cassandra.types.ResultSet> {
-    await this.#reads.take();
+    if (!this.#reads.tryTake()) await this.#reads.take();
     this.counts.reads++;
     try {
-      return await this.#named(
-        this.#client.execute(query, values.map(encoded), {
-          fetchSize: ROWS_A_PAGE,
-          ...(pageState !== undefined && { pageState }),
-        }),
-      );
+      const options = pageState === undefined ? FIRST_PAGE : { ...FIRST_PAGE, pageState };
+      return await this.#client.execute(query, values.map(encoded), options);
+    } catch (error) {
+      throw unavailable(error);
     } finally {
       this.#reads.give();
     }
@@ -173,6 +178,9 @@ export class Session {
     }
   }
 }
+
+/** What reads rows. */
+export type RowReader = Pick<Session, 'rows'>;
 
 async function createKeyspace(options: CqlStoreOptions): Promise<void> {
   const { keyspace, localDataCenter, replication } = options;
@@ -250,9 +258,16 @@ class Places {
     this.#free = count;
   }
 
-  async take(): Promise<void> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  /** Whether one was free, and is taken now. */
+  tryTake(): boolean {
+    if (this.#free === 0) return false;
+    this.#free--;
+    return true;
+  }
+
+  /** Waits in line for one. */
+  take(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   give(): void {

@@ -272,6 +272,34 @@ export function describeStoreContract(name: string, open: OpenSubject): void {
       expect(await readAll(store.findLogs(query, 1, 0))).toEqual([]);
     });
 
+    it('finds logs of values that are in most logs of many blocks', async () => {
+      // More of them in 64 blocks than a driver may want to list.
+      const busy = Array.from({ length: 30 }, (_, at) => log(at % 12 === 0 ? 8 : 7, [topic(1), topic(at)]));
+      await grow(
+        Array.from({ length: 140 }, (_, number) => ({ logs: number % 3 === 0 ? [log(7, [])] : busy })),
+      );
+      const find = async (
+        addresses: readonly number[],
+        ...topics: (readonly number[])[]
+      ): Promise<string[]> => {
+        const query = { addresses: addresses.map(address), topics: topics.map((some) => some.map(topic)) };
+        const found = await readAll(store.findLogs(query, 1, 138));
+        return found.map(({ block, indexes }) => `${block.number}: ${indexes.join(' ')}`);
+      };
+      const expected = (indexes: readonly number[]): string[] =>
+        Array.from({ length: 138 }, (_, at) => at + 1).flatMap((number) =>
+          number % 3 === 0 ? [] : [`${number}: ${indexes.join(' ')}`],
+        );
+      const all = busy.map((_, at) => at);
+      const ofSeven = all.filter((at) => at % 12 > 0);
+      expect(await find([], [1])).toEqual(expected(all));
+      expect(await find([7], [1])).toEqual(expected(ofSeven));
+      expect(await find([8], [1])).toEqual(expected([0, 12, 24]));
+      expect(await find([7, 8], [1], [3, 12])).toEqual(expected([3, 12]));
+      expect(await find([8], [1], [3])).toEqual([]);
+      expect(await find([7])).toHaveLength(138);
+    });
+
     it('never mixes two forks in one answer', async () => {
       await grow(Array.from({ length: 1000 }, () => ({ logs: [log(7, [topic(1)])] })));
       const query = { addresses: [address(7)], topics: [] };

@@ -1,11 +1,12 @@
 import type { Log } from '../../../chain/log.ts';
-import { bucketBlocks, decodePlaces, encodePlaces, placeOf, union } from '../../postings.ts';
-import type { Session, Statement } from '../session.ts';
+import { bucketBlocks, placeOf, union } from '../../postings.ts';
+import type { RowReader, Statement } from '../session.ts';
+import { decodeRow, encodeRow } from './places.ts';
 
 /** Blocks whose places of one value share a row; a part of what places are counted in. */
 export const ROW_BLOCKS = 64;
 /** Blocks whose rows of one value share a partition. */
-export const ERA_BLOCKS = 2 ** 18;
+export const ERA_BLOCKS = 2 ** 20;
 
 const SELECT =
   'SELECT first, places FROM postings WHERE copy = ? AND position = ? AND value = ? AND era = ? AND first >= ? AND first <= ?';
@@ -62,7 +63,7 @@ export function postingStatements(copy: bigint, blocks: readonly RowBlocks[], ti
     query: INSERT,
     values: [
       ...[copy, position, value, Math.floor(first / ERA_BLOCKS), BigInt(first), BigInt(last)],
-      ...[encodePlaces(places), time],
+      ...[encodeRow(places), time],
     ],
   }));
 }
@@ -95,7 +96,7 @@ export interface PostingRows {
 
 /** Reads the rows of one value in a range within an era, at least `limit` of them if there are so many. */
 export async function readPostings(
-  session: Session,
+  session: RowReader,
   copy: bigint,
   { position, value }: PostingValue,
   [from, to]: readonly [number, number],
@@ -115,23 +116,19 @@ export async function readPostings(
   for (const row of await read) {
     const start = rowStart(Number(row['first'] as bigint));
     if (++count > limit) return withoutLast(rows, start);
-    const places = rows.get(start) ?? [];
-    decodePlaces(row['places'] as Buffer, places);
-    rows.set(start, places);
+    const known = rows.get(start);
+    const places = known ?? [];
+    decodeRow(row['places'] as Buffer, places);
+    // Rows that were prepended in parts may say things twice.
+    rows.set(start, known === undefined ? places : union(places));
   }
-  return { rows: sorted(rows), readTo: to + 1 };
+  return { rows, readTo: to + 1 };
 }
 
 /** A row that was read in part does not count as read. */
 function withoutLast(rows: PlacesByRow, start: number): PostingRows {
   rows.delete(start);
-  return { rows: sorted(rows), readTo: start };
-}
-
-/** Rows that were prepended in parts may say things twice. */
-function sorted(rows: PlacesByRow): PlacesByRow {
-  for (const [start, places] of rows) rows.set(start, union(places));
-  return rows;
+  return { rows, readTo: start };
 }
 
 /** The block of a place in a row, and the log's index. */

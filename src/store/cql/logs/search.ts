@@ -2,9 +2,10 @@ import { Pace } from '../../../primitives/pace.ts';
 import { StoreError } from '../../error.ts';
 import type { LogMatch, LogQuery } from '../../interface.ts';
 import { createMatcher, type LogMatcher } from '../../match.ts';
-import { intersect, maxLogsPerBlock, union } from '../../postings.ts';
+import { union } from '../../postings.ts';
 import { type ChunkedLogs, readLogChunks } from '../bodies.ts';
-import type { Session } from '../session.ts';
+import type { RowReader } from '../session.ts';
+import { countPlaces, intersectPlaces, logsByBlock } from './places.ts';
 import {
   blockOfPlace,
   ERA_BLOCKS,
@@ -12,13 +13,15 @@ import {
   type PostingValue,
   ROW_BLOCKS,
   readPostings,
-  rowStart,
+  rowEnd,
 } from './posting-rows.ts';
 
-/** Rows of a value that are read to see how often it occurs. */
+/** Rows of a position that are read to see how often its values occur. */
 const PROBE_ROWS = 32;
-/** Rows of blocks that are planned together. */
-const WINDOW_BLOCKS = 64 * ROW_BLOCKS;
+/** Rows of a value that are read at a time, whatever number of blocks they are spread over. */
+const ROWS_AT_ONCE = 64;
+/** Blocks whose candidates are compared with other positions together. */
+const WINDOW_BLOCKS = ROWS_AT_ONCE * ROW_BLOCKS;
 /** Candidates of a window above which it pays to read more postings before bodies. */
 const MANY_CANDIDATES = 64;
 /** Blocks whose logs are read at the same time. */
@@ -28,7 +31,7 @@ const PLACES_PER_UNIT = 16;
 
 /** What a search reads from, and what it asks after every pause. */
 export interface LogSearch {
-  readonly session: Session;
+  readonly session: RowReader;
   readonly copy: bigint;
   /** The hash of an indexed block: asked for where rows of several were found. */
   readonly canonicalHash: (number: number) => Promise<string | undefined>;
@@ -36,13 +39,18 @@ export interface LogSearch {
   readonly checkpoint: () => void;
 }
 
-/** The alternatives of one position, as far as they were read in one era. */
-interface Lane {
-  readonly values: readonly PostingValue[];
-  /** Ascending places by row; complete below `readTo`. */
+/** One value in one era, as far as it was read. */
+interface Cursor {
+  readonly value: PostingValue;
+  /** Ascending places by row; complete below `readTo`, without those that were taken. */
   readonly rows: PlacesByRow;
   readonly readTo: number;
-  /** How many places were read per block, as far as they were. */
+}
+
+/** The alternatives of one position. */
+interface Lane {
+  readonly cursors: Cursor[];
+  /** How many places were found per block, as far as was read at first. */
   readonly density: number;
 }
 
@@ -82,58 +90,112 @@ async function* searchEra(
   await rest(search, pace);
   const [driver, ...others] = lanes.toSorted((a, b) => a.density - b.density);
   if (driver === undefined) throw new TypeError('a search has at least one position');
-  for (let start = from; start <= to; start += WINDOW_BLOCKS) {
-    const window = [start, Math.min(to, start + WINDOW_BLOCKS - 1)] as const;
-    const rows = await rowsIn(search, driver, window);
+  // From one row that was found to the next: how many blocks are between them costs nothing.
+  for (let start = from; start <= to; ) {
+    if (readTo(driver) <= start) await advance(search, driver, to);
+    const end = Math.min(to, readTo(driver) - 1);
+    const rows = take(driver, end);
     if (pace.spend(1)) await rest(search, pace);
-    if (rows.size === 0) continue;
-    let left = count(rows);
-    for (const lane of others) {
-      const isRead = lane.readTo > window[1];
-      if (!isRead && left <= MANY_CANDIDATES) continue;
-      const other = await rowsIn(search, lane, window);
-      for (const [row, places] of rows) intersect(places, other.get(row) ?? []);
-      left = count(rows);
-      if (pace.spend(left / PLACES_PER_UNIT)) await rest(search, pace);
-    }
-    yield* readBlocks(search, matches, candidatesIn(rows, window), pace);
+    for (const window of windowsOf(rows, to)) await narrow(search, rows, others, window, pace);
+    yield* readBlocks(search, matches, candidatesIn(rows, [start, end]), pace);
+    start = end + 1;
   }
 }
 
 /** Reads a little of each alternative. */
 async function probe(
-  { session, copy }: LogSearch,
+  search: LogSearch,
   values: readonly PostingValue[],
   [from, to]: readonly [number, number],
 ): Promise<Lane> {
   const limit = Math.max(2, Math.floor(PROBE_ROWS / values.length));
-  const read = await Promise.all(
-    values.map((value) => readPostings(session, copy, value, [from, to], limit)),
+  const cursors = await Promise.all(
+    values.map((value) => readOn(search, { value, rows: new Map(), readTo: from }, to, limit)),
   );
-  const readTo = Math.min(...read.map((rows) => rows.readTo));
-  const rows = merge(read.map((part) => part.rows));
-  for (const row of rows.keys()) if (row >= readTo) rows.delete(row);
-  const density = read.reduce((sum, part) => sum + count(part.rows) / Math.max(1, part.readTo - from), 0);
-  // What does not occur here need not be asked for again.
-  const occurring = values.filter((_, at) => (read[at]?.rows.size ?? 0) > 0 || (read[at]?.readTo ?? 0) <= to);
-  return { values: occurring, rows, readTo, density };
+  const density = cursors.reduce(
+    (sum, cursor) => sum + count(cursor.rows) / Math.max(1, cursor.readTo - from),
+    0,
+  );
+  return { cursors, density };
 }
 
-/** The rows of a lane in a window, as lists of its own. */
+/** The first block of which it is not known yet where the values of a lane occur. */
+function readTo({ cursors }: Lane): number {
+  return cursors.reduce((least, cursor) => Math.min(least, cursor.readTo), Number.POSITIVE_INFINITY);
+}
+
+/** Reads more of every alternative of which not much is left, all at the same time: what is left of the others stays bounded. */
+async function advance(search: LogSearch, { cursors }: Lane, to: number): Promise<void> {
+  const read = cursors.map(async (cursor) => {
+    const isShort = cursor.readTo <= to && cursor.rows.size < ROWS_AT_ONCE / 2;
+    return isShort ? readOn(search, cursor, to, ROWS_AT_ONCE) : cursor;
+  });
+  cursors.splice(0, cursors.length, ...(await Promise.all(read)));
+}
+
+/** Reads on where a value was read to: about so many rows, but one at least. */
+async function readOn(
+  { session, copy }: LogSearch,
+  { value, rows, readTo: from }: Cursor,
+  to: number,
+  limit: number,
+): Promise<Cursor> {
+  // A row that was prepended in many parts may be more than the limit.
+  for (let most = limit; ; most *= 2) {
+    const read = await readPostings(session, copy, value, [from, to], most);
+    if (read.readTo > from) return { value, rows: new Map([...rows, ...read.rows]), readTo: read.readTo };
+  }
+}
+
+/** Takes the rows of a lane up to a block; all of them were read. */
+function take({ cursors }: Lane, end: number): PlacesByRow {
+  const taken = cursors.map(({ rows }) => rowsBetween(rows, [0, end]));
+  for (const [at, own] of taken.entries()) for (const row of own.keys()) cursors[at]?.rows.delete(row);
+  return merge(taken);
+}
+
+function rowsBetween(rows: PlacesByRow, [from, to]: readonly [number, number]): PlacesByRow {
+  return new Map([...rows].filter(([row]) => row >= from && row <= to));
+}
+
+/** The blocks of rows up to `to`, in windows. */
+function windowsOf(rows: PlacesByRow, to: number): (readonly [number, number])[] {
+  const windows = Map.groupBy(rows.keys(), (row) => Math.floor(row / WINDOW_BLOCKS));
+  return [...windows.values()].map((own) => [own[0] ?? 0, Math.min(to, rowEnd(own.at(-1) ?? 0))]);
+}
+
+/** Takes out of the rows of a window what other positions do not have, where reading those is less than reading logs. */
+async function narrow(
+  search: LogSearch,
+  rows: PlacesByRow,
+  others: readonly Lane[],
+  [from, to]: readonly [number, number],
+  pace: Pace,
+): Promise<void> {
+  const own = rowsBetween(rows, [from, to]);
+  let left = count(own);
+  for (const lane of others) {
+    if (readTo(lane) <= to && left <= MANY_CANDIDATES) continue;
+    const other = await rowsIn(search, lane, [from, to]);
+    for (const [row, places] of own) intersectPlaces(places, other.get(row) ?? []);
+    left = count(own);
+    if (pace.spend(left / PLACES_PER_UNIT)) await rest(search, pace);
+  }
+}
+
+/** The rows of a lane in a window; what was not read before is read for it alone. */
 async function rowsIn(
   { session, copy }: LogSearch,
-  lane: Lane,
+  { cursors }: Lane,
   [from, to]: readonly [number, number],
 ): Promise<PlacesByRow> {
-  if (lane.readTo > to) {
-    const own = [...lane.rows].filter(([row]) => row >= rowStart(from) && row <= to);
-    return new Map(own.map(([row, places]) => [row, [...places]]));
-  }
   const all = Number.POSITIVE_INFINITY;
-  const read = await Promise.all(
-    lane.values.map((value) => readPostings(session, copy, value, [from, to], all)),
+  const read = cursors.map(async ({ value, rows, readTo: known }) =>
+    known > to
+      ? rowsBetween(rows, [from, to])
+      : (await readPostings(session, copy, value, [from, to], all)).rows,
   );
-  return merge(read.map(({ rows }) => rows));
+  return merge(await Promise.all(read));
 }
 
 /** The places of all alternatives, ascending. */
@@ -148,7 +210,7 @@ function merge(parts: readonly PlacesByRow[]): PlacesByRow {
 
 function count(rows: PlacesByRow): number {
   let sum = 0;
-  for (const places of rows.values()) sum += places.length;
+  for (const places of rows.values()) sum += countPlaces(places);
   return sum;
 }
 
@@ -158,14 +220,10 @@ function* candidatesIn(
   [from, to]: readonly [number, number],
 ): Generator<Candidates, void, void> {
   for (const [row, places] of rows) {
-    const byBlock = new Map<number, number[]>();
-    for (const place of places) {
-      const number = blockOfPlace(row, Math.floor(place / maxLogsPerBlock));
-      const indexes = byBlock.get(number) ?? [];
-      if (number >= from && number <= to) byBlock.set(number, indexes);
-      indexes.push(place % maxLogsPerBlock);
+    for (const [offset, indexes] of logsByBlock(places)) {
+      const number = blockOfPlace(row, offset);
+      if (number >= from && number <= to) yield [number, indexes];
     }
-    yield* byBlock;
   }
 }
 

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Client, policies, types } from 'cassandra-driver';
 import { cassandraJars } from '../paths.ts';
@@ -144,6 +145,21 @@ async function launch(member: Member, all: readonly Member[], options: Cassandra
   ]);
 }
 
+/** A node says that it is about to listen, and on a busy machine it takes its time. */
+async function isListening(address: string): Promise<void> {
+  await until(
+    `${address} to take connections`,
+    () =>
+      new Promise<true>((resolve, reject) => {
+        const socket = connect(CQL_PORT, address, () => {
+          socket.destroy();
+          resolve(true);
+        });
+        socket.on('error', reject);
+      }),
+  );
+}
+
 /** Waits until a node reaches all three replicas of a keyspace that Cassandra itself has. */
 async function reachesAll(contactPoint: string): Promise<void> {
   const { loadBalancing } = policies;
@@ -176,6 +192,7 @@ export async function startCassandra(options: CassandraOptions = {}): Promise<Ca
   );
   const contactPoints = cluster.addresses.map((address) => `${address}:${CQL_PORT}`);
   try {
+    await Promise.all(cluster.addresses.map(isListening));
     if (contactPoints.length > 1) await Promise.all(contactPoints.map(reachesAll));
   } catch (error) {
     await cluster[Symbol.asyncDispose]();
