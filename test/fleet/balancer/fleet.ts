@@ -23,6 +23,8 @@ const FINAL_DEPTH = 2;
 const READY_MS = 60_000;
 /** Of replicas: longer than a balancer takes to see that one is not ready any more. */
 const DRAIN_MS = 1_000;
+/** Of replicas: longer than a block, since a new writer may take back the flashblocks of the one under way. */
+const AT_LEAST_WAIT_MS = 5_000;
 
 /** A sent transaction that the chain's node may have in its pool. */
 interface Sent {
@@ -119,6 +121,7 @@ export class BalancedFleet implements AsyncDisposable {
     const running = startProgram([
       ...['serve', '--public', 'off', '--dedicated', '127.0.0.1:0', '--threads', '2'],
       ...['--listen-port-file', portFile, '--drain-delay-ms', String(DRAIN_MS)],
+      ...['--at-least-wait-ms', String(AT_LEAST_WAIT_MS)],
       ...this.#common,
     ]);
     this.#resources.use(running);
