@@ -22,12 +22,24 @@ export async function runNode(
   try {
     await serve(role, options, { ...context, logger });
   } catch (error) {
+    if (isStopped(error, context.signal)) {
+      // An ingester may have waited for days for its turn: that it is told to end is no failure.
+      logger.info('stopped before there was anything to drain');
+      return;
+    }
     // For a person one line of text, as with every command; for whatever reads the log, one more line of it.
     const isRead = context.stderr.isTTY !== true && logger.isLevelEnabled('fatal');
     if (error instanceof UsageError || error instanceof LoggedError || !isRead) throw error;
     logger.fatal({ err: error }, describeError(error));
     throw new LoggedError(`${role} failed`, { cause: error });
   }
+}
+
+/** Whether something ended because of the signal, and of nothing else. */
+function isStopped(error: unknown, signal: AbortSignal): boolean {
+  for (let cause = error; signal.aborted && cause instanceof Error; cause = cause.cause)
+    if (cause === signal.reason) return true;
+  return false;
 }
 
 async function serve(
@@ -44,6 +56,9 @@ async function serve(
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');
     logger.info('draining');
+    node.drain();
+    // Whoever asks for readiness now and then has heard of it when the port closes. Nobody is served by an ingester.
+    if (role === 'serve') await delayUnless(node.failed, options.drainDelayMs);
     if (node.failed.aborted && logger.isLevelEnabled('fatal')) throw new LoggedError('the node cannot go on');
     node.failed.throwIfAborted();
   } finally {
@@ -62,6 +77,11 @@ function reloadOnHangup(node: Node, { sources }: CommandContext, logger: Logger)
   };
   process.on('SIGHUP', onHangup);
   return { [Symbol.dispose]: () => process.off('SIGHUP', onHangup) };
+}
+
+/** Waits so long, or until that happens. */
+async function delayUnless(event: AbortSignal, milliseconds: number): Promise<void> {
+  await delay(milliseconds, undefined, { signal: event }).catch(() => undefined);
 }
 
 async function closeWithin(closing: Promise<void>, milliseconds: number): Promise<void> {

@@ -44,7 +44,7 @@ export type MethodErrorType =
   /** The connection cannot carry what the client subscribes to. */
   | { readonly code: 'NO_NOTIFICATIONS' }
   | { readonly code: 'SUBSCRIPTION_REFUSED'; readonly reason: string }
-  | { readonly code: 'FILTER_NOT_FOUND'; readonly reason: string | undefined }
+  | { readonly code: 'FILTER_NOT_FOUND'; readonly reason: string }
   | { readonly code: 'FILTER_REFUSED'; readonly reason: string };
 
 export class MethodError extends CodedError<MethodErrorType> {}

@@ -46,6 +46,8 @@ export interface Node {
   readonly failed: AbortSignal;
   /** Goes by other options, as far as they can change, and reads keys and certificates again. */
   reload(options: CommandOptions<'serve'>): void;
+  /** Has `/readyz` say that no more requests should be sent here; they are served as before. */
+  drain(): void;
   /** Lets requests under way finish, then stops. */
   close(): Promise<void>;
 }
@@ -73,8 +75,13 @@ export async function startNode(
   const onFailure = (error: unknown): void => failure.abort(error);
   const cleanups: (() => Promise<void> | undefined)[] = [];
   let isDraining = false;
-  const close = async (): Promise<void> => {
+  let isClosing = false;
+  const drain = (): void => {
     isDraining = true;
+  };
+  const close = async (): Promise<void> => {
+    drain();
+    isClosing = true;
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
@@ -123,7 +130,7 @@ export async function startNode(
       sequence++;
       const own = sequence;
       for (const thread of threads) thread.feed(own, item, position);
-      await appliedEverywhere(progress, own, () => isDraining);
+      await appliedEverywhere(progress, own, () => isClosing);
     };
     const copyModules = { logger, registry, publish, onFailure, signal };
     const chain = await (opened.kind === 'replica'
@@ -209,7 +216,13 @@ export async function startNode(
     failure.signal.addEventListener('abort', () => {
       logger.fatal({ err: failure.signal.reason }, 'the node cannot go on');
     });
-    return { addresses: addressesOf(endpoints, admin), failed: failure.signal, reload: onReload, close };
+    return {
+      addresses: addressesOf(endpoints, admin),
+      failed: failure.signal,
+      reload: onReload,
+      drain,
+      close,
+    };
   } catch (error) {
     await close();
     throw error;

@@ -7,6 +7,8 @@ type FeedOptions = Pick<CommandOptions<'serve'>, 'store' | 'feed' | 'feedReplica
 
 /** What replicas that come late can still have. */
 const KEPT_MS = 600_000;
+/** Longer than any chain with flashblocks takes for a block; what is older, a replica ignores. */
+const UNDER_WAY_MS = 30_000;
 const QUEUE_ITEMS = 1_024;
 const QUEUE_BYTES = 2 ** 26;
 const MAX_ITEM_BYTES = 2 ** 26;
@@ -34,10 +36,10 @@ export function publisherOptions(options: FeedOptions, epoch: bigint): Publisher
   );
 }
 
-/** The same for a replica, which has read the store and needs nothing of what was before. */
+/** The same for a replica, which has read the store and needs of what was before only how the block under way began. */
 export function subscriberOptions(options: FeedOptions): SubscriberOptions | undefined {
   const place = feedPlace(options);
-  return place && { ...place, replayMs: 0, maxItemBytes: MAX_ITEM_BYTES };
+  return place && { ...place, replayMs: UNDER_WAY_MS, maxItemBytes: MAX_ITEM_BYTES };
 }
 
 function feedPlace({ store, feed }: FeedOptions): Pick<SubscriberOptions, 'link' | 'chain'> | undefined {

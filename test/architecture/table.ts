@@ -374,7 +374,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   differential: [],
   e2e: [],
   edge: [],
-  fleet: ['replica'],
+  fleet: ['preconfirmed', 'replica', 'subscriptions'],
   following: [],
   front: [],
   fuzz: [],

@@ -110,6 +110,19 @@ describe('a node', () => {
     expect(await node.running.exited).toBe(0);
   });
 
+  it('serves on for a while after the signal, so that a balancer can notice', async () => {
+    await using node = await startServing(data.path, { args: ['--drain-delay-ms', '1000'] });
+    const signalled = performance.now();
+    node.running.signal('SIGTERM');
+    await until('the node to say that it drains', async () =>
+      (await get(`${node.adminUrl}/readyz`)).status === 503 ? true : undefined,
+    );
+    expect(await callOnce(node.publicUrl, 'eth_blockNumber')).toMatchObject({ status: 200 });
+    expect(await node.running.exited).toBe(0);
+    expect(performance.now() - signalled).toBeGreaterThanOrEqual(990);
+    await expect(callOnce(node.publicUrl, 'eth_blockNumber')).rejects.toThrow('fetch failed');
+  });
+
   it('cuts off what does not finish in time, and says so with 1', async () => {
     const args = [...slowOptions, '--call-time-limit-ms', '60000', '--shutdown-timeout-ms', '200'];
     await using node = await startServing(data.path, { args });

@@ -80,6 +80,14 @@ export const REQUEST_OPTIONS = {
     default: '10000',
     doc: 'Time that running requests get to finish after SIGINT or SIGTERM.',
   },
+  drainDelayMs: {
+    group: 'Requests',
+    commands: SERVE,
+    value: 'MS',
+    parse: count({ min: 0, max: 600_000 }),
+    default: '0',
+    doc: 'How long requests are still taken after SIGINT or SIGTERM, while /readyz says draining. Behind a balancer: longer than it takes to notice, else requests meet a closed port.',
+  },
   atLeastWaitMs: {
     group: 'Requests',
     commands: SERVE,

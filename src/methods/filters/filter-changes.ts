@@ -48,7 +48,8 @@ export function filterChangeMethods(host: FilterHost): readonly Method[] {
       async handle(params, context) {
         const asked = host.ask({ op: 'read', filter: idOf(params[0]) });
         const { criteria } = await answerOf(asked, 'criteria');
-        if (criteria.kind !== 'logs') throw new MethodError({ code: 'FILTER_NOT_FOUND', reason: undefined });
+        if (criteria.kind !== 'logs')
+          throw new MethodError({ code: 'FILTER_NOT_FOUND', reason: 'it is not one of logs' });
         return ethGetLogs.handle([criteria.filter], context);
       },
     },

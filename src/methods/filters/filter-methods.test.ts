@@ -97,13 +97,17 @@ describe('reading filters (B12)', () => {
     const criteria = { kind: 'logs', filter: { fromBlock: '0x1', toBlock: '0x2' } } as const;
     expect(await start({ kind: 'criteria', criteria }).run('eth_getFilterLogs', '0x5')).toHaveLength(3);
     const ofBlocks = start({ kind: 'criteria', criteria: { kind: 'blocks' } });
-    expect(await ofBlocks.refusal('eth_getFilterLogs', '0x5')).toBe('FILTER_NOT_FOUND');
+    expect(await ofBlocks.refusal('eth_getFilterLogs', '0x5')).toBe(
+      'FILTER_NOT_FOUND: it is not one of logs',
+    );
   });
 
   it('says that there is none', async () => {
     const unknown = start({ kind: 'unknown' });
-    expect(await unknown.refusal('eth_getFilterChanges', '0x5')).toBe('FILTER_NOT_FOUND');
-    expect(await unknown.refusal('eth_getFilterLogs', '0x5')).toBe('FILTER_NOT_FOUND');
+    for (const method of ['eth_getFilterChanges', 'eth_getFilterLogs'])
+      expect(await unknown.refusal(method, '0x5')).toBe(
+        'FILTER_NOT_FOUND: it has ended, or was made at another node',
+      );
     expect(await unknown.run('eth_uninstallFilter', '0x5')).toBe(false);
     const lost = start({ kind: 'unknown', reason: 'its history is gone' });
     expect(await lost.refusal('eth_getFilterChanges', '0x5')).toBe('FILTER_NOT_FOUND: its history is gone');

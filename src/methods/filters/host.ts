@@ -1,6 +1,9 @@
 import type { Hex } from '../../primitives/hex.ts';
 import { MethodError } from '../errors.ts';
 
+/** Nodes behind one balancer do not know of each other's filters. */
+const NOT_KEPT = 'it has ended, or was made at another node';
+
 /** What a filter is of. */
 export type FilterCriteria =
   /** `filter` is as the client wrote it, and has been read without an error. */
@@ -58,7 +61,7 @@ export async function answerOf<K extends FilterAnswer['kind']>(
   const answer = await asked;
   switch (answer.kind) {
     case 'unknown':
-      throw new MethodError({ code: 'FILTER_NOT_FOUND', reason: answer.reason });
+      throw new MethodError({ code: 'FILTER_NOT_FOUND', reason: answer.reason ?? NOT_KEPT });
     case 'refused':
       throw new MethodError({ code: 'FILTER_REFUSED', reason: answer.reason });
     case 'overloaded':

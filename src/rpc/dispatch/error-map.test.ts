@@ -40,10 +40,6 @@ it.each([
     { code: -32000, message: 'call exceeded the time limit of 5 s' },
   ],
   [
-    new MethodError({ code: 'FILTER_NOT_FOUND', reason: undefined }),
-    { code: -32000, message: 'filter not found' },
-  ],
-  [
     new MethodError({ code: 'FILTER_NOT_FOUND', reason: 'lost' }),
     { code: -32000, message: 'filter not found: lost' },
   ],

@@ -208,10 +208,7 @@ function describe(type: ErrorType): RpcError {
       return { code: -32000, message: type.reason };
     case 'FILTER_NOT_FOUND':
       // As geth: viem makes another filter when it reads this code.
-      return {
-        code: -32000,
-        message: type.reason === undefined ? 'filter not found' : `filter not found: ${type.reason}`,
-      };
+      return { code: -32000, message: `filter not found: ${type.reason}` };
     case 'ACCESS_REFUSED':
       return {
         code: -32004,
