@@ -46,11 +46,19 @@ const LONG: readonly Step[] = [
   { name: 'fleet', command: 'npm run -s test:fleet', tests: true },
   { name: 'fleet-vectors', command: 'npm run -s test:conformance -- --fleet', tests: true },
   // A part of the runs, for the gate's time; the full forms (without options) are for whoever looks for more.
-  { name: 'differential', command: `npm run -s test:differential -- --seed ${SEED}`, tests: true },
-  { name: 'fuzz', command: `npm run -s test:fuzz -- --seed ${SEED}`, tests: true },
+  {
+    name: 'differential',
+    command: `npm run -s test:differential -- --count 14000 --seed ${SEED}`,
+    tests: true,
+  },
+  { name: 'fuzz', command: `npm run -s test:fuzz -- --bodies 60000 --http 8000 --seed ${SEED}`, tests: true },
   { name: 'front', command: `npm run -s test:front -- --seed ${SEED}`, tests: true },
   { name: 'crash', command: 'npm run -s test:crash -- --kills 15', tests: true },
-  { name: 'replica', command: `npm run -s test:replica -- --seed ${SEED}`, tests: true },
+  {
+    name: 'replica',
+    command: `npm run -s test:replica -- --blocks 200 --requests 3400 --seed ${SEED}`,
+    tests: true,
+  },
   {
     name: 'replica-unknown-fork',
     command: 'npm run -s test:replica -- --unknown-fork --blocks 40 --requests 400 --seed 20261116',
@@ -79,7 +87,7 @@ const LONG: readonly Step[] = [
   { name: 'following', command: `npm run -s test:following -- --seed ${SEED}`, tests: true },
   {
     name: 'preconfirmed',
-    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 400`,
+    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 320`,
     tests: true,
   },
   // Each fault and pair of faults once.
@@ -88,7 +96,11 @@ const LONG: readonly Step[] = [
     command: `npm run -s test:preconfirmed-faults -- --seed ${SEED} --runs 136`,
     tests: true,
   },
-  { name: 'subscriptions', command: `npm run -s test:subscriptions -- --seed ${SEED}`, tests: true },
+  {
+    name: 'subscriptions',
+    command: `npm run -s test:subscriptions -- --blocks 200 --seed ${SEED}`,
+    tests: true,
+  },
   {
     name: 'client-logs',
     command: `npm run -s test:subscriptions -- --client package --blocks 60 --seed ${SEED}`,
