@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { startCassandra } from '../support/servers/fleet/cassandra.ts';
 import { fleetOptions, startMember } from '../support/servers/fleet/members.ts';
 import { startNats } from '../support/servers/fleet/nats.ts';
+import { startCli } from '../support/servers/node.ts';
 import type { FollowingNode } from '../support/servers/our-node.ts';
 
 export interface PreconfirmedFleet {
@@ -12,9 +13,9 @@ export interface PreconfirmedFleet {
   readonly each: readonly FollowingNode[];
 }
 
-const REPLICAS = 2;
+const REPLICAS = 3;
 
-/** An ingester that listens to flashblocks, and replicas that have them of its feed. */
+/** Two ingesters that listen to flashblocks, of which one waits, and replicas that have them of the feed; three nodes of all servers. */
 export async function startPreconfirmedFleet(
   resources: AsyncDisposableStack,
   folder: string,
@@ -25,7 +26,7 @@ export async function startPreconfirmedFleet(
     readonly more: readonly string[];
   },
 ): Promise<PreconfirmedFleet> {
-  const [cassandra, nats] = await Promise.all([startCassandra({ nodes: 1 }), startNats({ nodes: 1 })]);
+  const [cassandra, nats] = await Promise.all([startCassandra({ nodes: 3 }), startNats({ nodes: 3 })]);
   resources.use(cassandra);
   resources.use(nats);
   const common = [
@@ -38,6 +39,8 @@ export async function startPreconfirmedFleet(
     resources.use(await startMember([...args, ...common], join(folder, `${name}.json`)));
   const streams = options.flashblocks.flatMap((url) => ['--flashblocks', url]);
   const ingester = await start('ingest', ['ingest', ...streams]);
+  const waiting = startCli(['ingest', ...streams, ...common, '--admin', '127.0.0.1:0']);
+  resources.defer(() => waiting.stop());
   const replicas = await Promise.all(
     Array.from({ length: REPLICAS }, (_, at) => start(`replica-${at}`, ['serve'])),
   );
