@@ -306,6 +306,8 @@ it('upgrades one process after another without a failed request, and nothing is 
   expect(reads.wrong).toEqual([]);
   expect(reads.failed).toEqual([]);
   expect(reads.preconfirmed).toBeGreaterThan(50);
+  // Those that were replaced, and those that took their places.
+  expect(balancer.passed.size).toBeGreaterThanOrEqual(4);
 });
 
 /** Notes how long nothing new was read. */

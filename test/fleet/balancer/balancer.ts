@@ -9,6 +9,12 @@ interface Backend {
   readonly adminUrl: string;
 }
 
+/** What `/readyz` said last. */
+interface Health {
+  isReady: boolean;
+  why: string;
+}
+
 /** Between two looks at `/readyz` of a replica. */
 export const CHECK_MS = 200;
 
@@ -20,7 +26,9 @@ export class Balancer implements AsyncDisposable {
   readonly #server = createServer((incoming, outgoing) => {
     const backend = this.#next();
     if (backend === undefined) {
-      outgoing.writeHead(503).end('no replica is ready');
+      outgoing
+        .writeHead(503)
+        .end(`no replica is ready: ${[...this.#backends.values()].map(({ why }) => why).join(', ')}`);
       return;
     }
     const { method } = incoming;
@@ -40,7 +48,7 @@ export class Balancer implements AsyncDisposable {
   readonly #streams = new Set<Socket>();
   readonly #stop = new AbortController();
   readonly #watching = new Set<Promise<void>>();
-  readonly #backends = new Map<Backend, { isReady: boolean }>();
+  readonly #backends = new Map<Backend, Health>();
   #turn = 0;
   /** Requests and WebSocket connections passed on so far, by the URL of the replica. */
   readonly passed = new Map<string, number>();
@@ -62,7 +70,7 @@ export class Balancer implements AsyncDisposable {
 
   /** Has a replica looked at from now on, until it is gone; requests go there while it is ready. */
   add(backend: Backend): void {
-    const state = { isReady: false };
+    const state = { isReady: false, why: 'new' };
     this.#backends.set(backend, state);
     const watching = this.#watch(backend, state).finally(() => this.#watching.delete(watching));
     this.#watching.add(watching);
@@ -86,17 +94,15 @@ export class Balancer implements AsyncDisposable {
     await Promise.all([closed, ...this.#watching]);
   }
 
-  async #watch(backend: Backend, state: { isReady: boolean }): Promise<void> {
+  async #watch(backend: Backend, state: Health): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted && this.#backends.has(backend)) {
       // A replica that does not answer is not ready.
-      state.isReady = await fetch(`${backend.adminUrl}/readyz`, { signal }).then(
-        async (response) => {
-          await response.text();
-          return response.ok;
-        },
-        () => false,
+      const answer = await fetch(`${backend.adminUrl}/readyz`, { signal }).then(
+        async (response) => ({ isReady: response.ok, why: await response.text() }),
+        (error: unknown) => ({ isReady: false, why: String(error) }),
       );
+      Object.assign(state, answer);
       await pause(CHECK_MS);
     }
   }
