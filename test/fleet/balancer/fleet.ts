@@ -122,6 +122,8 @@ export class BalancedFleet implements AsyncDisposable {
       ...['serve', '--public', 'off', '--dedicated', '127.0.0.1:0', '--threads', '2'],
       ...['--listen-port-file', portFile, '--drain-delay-ms', String(DRAIN_MS)],
       ...['--at-least-wait-ms', String(AT_LEAST_WAIT_MS)],
+      // A machine that is slow for all of them at the same time is no reason to serve nobody.
+      ...['--ready-preconfirmed-ms', String(READY_MS)],
       ...this.#common,
     ]);
     this.#resources.use(running);
