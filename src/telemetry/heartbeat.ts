@@ -28,8 +28,12 @@ export class Pulse {
     this.#seen = Array.from(memory, (beats) => ({ beats, at: now() }));
   }
 
-  /** Looks now and then; without it, a thread would seem silent since somebody last asked. */
+  /**
+   * Looks now and then, from when threads have begun; without it, a thread would seem silent since somebody last asked, or while it
+   * was being started.
+   */
   watch(): Disposable {
+    for (const seen of this.#seen) seen.at = this.#now();
     const timer = setInterval(() => this.silentMs(), BEAT_MS);
     timer.unref();
     return { [Symbol.dispose]: () => clearInterval(timer) };
