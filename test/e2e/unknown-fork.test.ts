@@ -144,8 +144,10 @@ it('is warned of a fork that is to come, and goes on until then (B16)', async ()
   );
   expect(await timeOf('latest'), 'the fork came before the test').toBeLessThan(osakaTime);
   // Without eth_config it is not known, and said once.
-  const said = nodes.alone.running.output().split('does not say what forks it knows').length - 1;
-  expect(said).toBe(1);
+  const said = (): number =>
+    nodes.alone.running.output().split('does not say what forks it knows').length - 1;
+  await until('it to be said', () => said() > 0 || undefined);
+  expect(said()).toBe(1);
   expect((await readiness(nodes.alone)).warnings).toBeUndefined();
 });
 
