@@ -75,7 +75,7 @@ it('fills a store that is empty or its own, and that nobody writes; others see t
   const target = await openSharedTarget(options, own, signal);
   await target.store.setMeta(RESTORING_META, 'a seal');
   await target.store.append(makeChain(undefined, [{}, {}]), { partial: true });
-  await expect(openSharedTarget(options, own, signal)).rejects.toThrow('somebody else writes');
+  await expect(openSharedTarget(options, own, signal)).rejects.toThrow('another process writes');
   await target.leave();
   await expect(openSharedTarget(options, foreign, signal)).rejects.toThrow('holds a chain');
   const source = await openSharedSource(options);

@@ -56,12 +56,8 @@ export async function openSharedTarget(
   const failed = Promise.withResolvers<never>();
   // Looked at in the end.
   failed.promise.catch(() => {});
-  const late = AbortSignal.timeout(LEASES_WAITED * (options.leaseMs ?? CQL_DEFAULTS.leaseMs));
-  const wait = AbortSignal.any([signal, late]);
-  const store = await openCqlStore(options, { onFailure: failed.reject, wait }).catch((error: unknown) => {
-    if (!late.aborted || signal.aborted) throw error;
-    throw new SnapshotError(`somebody else writes chain ${options.chain}`, { cause: error });
-  });
+  const patienceMs = LEASES_WAITED * (options.leaseMs ?? CQL_DEFAULTS.leaseMs);
+  const store = await openCqlStore(options, { onFailure: failed.reject, wait: signal, patienceMs });
   if (!(await isOwn(store))) {
     await store.close();
     throw new SnapshotError(

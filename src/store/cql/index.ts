@@ -17,6 +17,8 @@ export interface CqlWriterModules {
   readonly onFailure: (error: unknown) => void;
   /** Waits until nobody else writes, or this aborts. Without it, whoever writes is replaced at once. */
   readonly wait?: AbortSignal;
+  /** How long it waits at most. */
+  readonly patienceMs?: number;
 }
 
 /** Opens a store in CQL for its one writer: whoever wrote before can make nothing visible from now on. */
@@ -27,7 +29,7 @@ export async function openCqlStore(options: CqlStoreOptions, modules: CqlWriterM
     const { chain, holder = hostname(), leaseMs = CQL_DEFAULTS.leaseMs } = options;
     const row = await (modules.wait === undefined
       ? RootRow.take(session, chain, holder)
-      : waitForLease(session, { chain, holder, leaseMs }, modules.wait));
+      : waitForLease(session, { chain, holder, leaseMs, patienceMs: modules.patienceMs }, modules.wait));
     // A writer that hears nothing of the servers for longer may have been replaced, and rows may be gone.
     const view = new View(options.viewMs ?? CQL_DEFAULTS.viewMs);
     if (row.root !== undefined) await catchUp(session, view, row.root);

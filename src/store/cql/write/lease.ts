@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { isUnavailable } from '../../error.ts';
+import { isUnavailable, StoreError } from '../../error.ts';
 import { create, RootRow, readRoot, type Stored } from '../root.ts';
 import type { Session } from '../session.ts';
 
@@ -12,6 +12,8 @@ export interface LeaseOptions {
   readonly holder: string;
   /** A holder whose row has not changed for so long is gone. */
   readonly leaseMs: number;
+  /** Whoever waits longer gives up. */
+  readonly patienceMs?: number | undefined;
 }
 
 /**
@@ -20,11 +22,12 @@ export interface LeaseOptions {
  */
 export async function waitForLease(
   session: Session,
-  { chain, holder, leaseMs }: LeaseOptions,
+  { chain, holder, leaseMs, patienceMs = Number.POSITIVE_INFINITY }: LeaseOptions,
   signal: AbortSignal,
 ): Promise<RootRow> {
   let seen: Stored | undefined;
   let seenAt = 0;
+  const began = performance.now();
   const look = async (): Promise<RootRow | undefined> => {
     const stored = await readRoot(session, chain, 'committed');
     if (stored === undefined) {
@@ -50,6 +53,8 @@ export async function waitForLease(
       // Servers that do not answer may do so again: whoever waits goes on waiting.
       if (!isUnavailable(error)) throw error;
     }
+    if (performance.now() - began > patienceMs)
+      throw new StoreError('inUse', `another process writes chain ${chain}`);
     await delay(leaseMs / LOOKS_A_LEASE, undefined, { signal });
   }
 }
