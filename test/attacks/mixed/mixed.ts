@@ -26,7 +26,7 @@ const PART_MS = 20_000;
 /** How much slower honest clients may be beside abusers than beside the same bytes sent to somebody else. */
 const CONTROL_FACTOR = 2;
 /** What they are held to where two cores are shared by the node, its upstreams, the abusers and the honest: docs/attacks.md says what limits it. */
-const HELD_P99_MS = 120;
+const HELD_P99_MS = 200;
 /** So that slow bodies are cut off within a run. */
 const REQUEST_TIMEOUT_MS = 8_000;
 
