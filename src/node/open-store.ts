@@ -78,12 +78,15 @@ async function openWriter(
 ): Promise<NodeStore> {
   logger.info({ admin }, 'waiting for the right to write');
   const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
-  if (await isBeingRestored(store)) {
+  try {
+    if (await isBeingRestored(store))
+      throw new StoreError(
+        'conflict',
+        'a restore of this store did not end: run it again, or use another chain=',
+      );
+  } catch (error) {
     await store.close();
-    throw new StoreError(
-      'conflict',
-      'a restore of this store did not end: run it again, or use another chain=',
-    );
+    throw error;
   }
   logger.info({ epoch: store.epoch }, 'this ingester writes');
   measureStoreRequests(registry, () => store.requests);

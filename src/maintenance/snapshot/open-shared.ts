@@ -58,11 +58,14 @@ export async function openSharedTarget(
   failed.promise.catch(() => {});
   const patienceMs = LEASES_WAITED * (options.leaseMs ?? CQL_DEFAULTS.leaseMs);
   const store = await openCqlStore(options, { onFailure: failed.reject, wait: signal, patienceMs });
-  if (!(await isOwn(store))) {
+  try {
+    if (!(await isOwn(store)))
+      throw new SnapshotError(
+        `the store holds a chain ${options.chain} already: restore under another name (?chain=NAME)`,
+      );
+  } catch (error) {
     await store.close();
-    throw new SnapshotError(
-      `the store holds a chain ${options.chain} already: restore under another name (?chain=NAME)`,
-    );
+    throw error;
   }
   const leave = (): Promise<void> => store.close();
   return {
