@@ -49,8 +49,10 @@ export function addTallies(a: Tally, b: Tally): Tally {
 /** A line that names what failed: vitest's, cargo's, and those of our own programs. */
 const FAILURE =
   /^\s*(?:FAIL|×|✗|FAILED|AssertionError|Error:|error:|thread '.*' panicked|test .* \.\.\. FAILED)|\bFAILED\b|\bseed\b.*\d{2,}/;
-const FAILURES_KEPT = 40;
+const FAILURES_KEPT = 120;
 const LAST_KEPT = 25;
+/** A line that names a failure is followed by what was expected, and by who said what. */
+const FOLLOWING_KEPT = 6;
 
 /** What a reader of the summary needs of a failed step's output: the lines that name failures, and how it ended. */
 export function failureLines(output: string): readonly string[] {
@@ -59,6 +61,8 @@ export function failureLines(output: string): readonly string[] {
     .filter((line) => line.trim() !== '')
     .map((line) => line.slice(0, 300));
   const end = Math.max(lines.length - LAST_KEPT, 0);
-  const named = lines.slice(0, end).filter((line) => FAILURE.test(line));
+  const isKept = (_: string, at: number): boolean =>
+    lines.slice(Math.max(at - FOLLOWING_KEPT, 0), at + 1).some((line) => FAILURE.test(line));
+  const named = lines.slice(0, end).filter(isKept);
   return [...named.slice(0, FAILURES_KEPT), ...lines.slice(end)];
 }

@@ -188,7 +188,12 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
   });
   const report = (cause: unknown): never => {
     const said = replica.output().split('\n').slice(-linesShown).join('\n');
-    throw new Error(`at block ${view.head}; our node said last:\n${said}`, { cause });
+    throw new Error(
+      `at block ${view.head}: ${String(cause)}; our node at ${replica.url} said last:\n${said}`,
+      {
+        cause,
+      },
+    );
   };
   let producing = true;
   let next = 0;

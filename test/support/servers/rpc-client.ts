@@ -18,6 +18,9 @@ interface Entry {
   readonly error?: RpcError;
 }
 
+/** Longer than any answer takes, and short enough for a run to say which server hangs. */
+const answerDeadlineMs = 60_000;
+
 async function exchange(
   url: string,
   body: string,
@@ -27,8 +30,9 @@ async function exchange(
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
+    signal: AbortSignal.timeout(answerDeadlineMs),
   }).catch((cause: unknown) => {
-    throw new Error(`${url} did not answer`, { cause });
+    throw new Error(`${url} did not answer ${body.slice(0, 200)}: ${String(cause)}`, { cause });
   });
   const text = await response.text();
   try {
