@@ -3,6 +3,8 @@ import { inspect } from 'node:util';
 const MAX_CAUSES = 5;
 const MAX_FRAMES = 10;
 const MAX_CHARS = 1_000;
+const MAX_ITEMS = 10;
+const MAX_DEPTH = 3;
 
 /**
  * An error as fields of a log line, with its causes. Its stack is a list: one text with escaped line ends is nothing
@@ -15,8 +17,7 @@ export function errorFields(error: unknown, causesLeft: number = MAX_CAUSES): un
   for (const [name, value] of Object.entries(error)) {
     if (name in fields || name === 'name' || name === 'cause' || name === 'errors' || name === 'stack')
       continue;
-    if (typeof value === 'bigint') fields[name] = value.toString();
-    else if (typeof value !== 'function') fields[name] = typeof value === 'string' ? shorten(value) : value;
+    if (typeof value !== 'function') fields[name] = fieldOf(value, MAX_DEPTH);
   }
   const frames = framesOf(error);
   if (frames.length > 0) fields['stack'] = frames;
@@ -25,6 +26,17 @@ export function errorFields(error: unknown, causesLeft: number = MAX_CAUSES): un
     fields['errors'] = error.errors.slice(0, MAX_CAUSES).map((one) => errorFields(one, causesLeft - 1));
   }
   return fields;
+}
+
+/** A value of an error as a log can have it: of bytes, such as a whole block, only how many there are. */
+function fieldOf(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return shorten(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === 0) return shorten(inspect(value, { depth: 0 }));
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => fieldOf(item, depth - 1));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fieldOf(item, depth - 1)]));
 }
 
 function framesOf({ stack = '' }: Error): readonly string[] {

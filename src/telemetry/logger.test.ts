@@ -83,6 +83,15 @@ describe('errors in the log', () => {
     expect(logged(10n)).toBe('10n');
     expect(logged(Object.assign(new Error('big'), { wei: 10n, run: () => 1 }))).toMatchObject({ wei: '10' });
   });
+
+  it('say how many bytes a block has, and not which', () => {
+    const refused = Object.assign(new Error('refused'), {
+      block: { number: 7, gas: 9n, rlp: new Uint8Array(40_000), deep: { a: { b: { c: 1 } } } },
+    });
+    const { block } = logged(refused) as { block: Record<string, unknown> };
+    expect(block).toMatchObject({ number: 7, gas: '9', rlp: '40000 bytes' });
+    expect(JSON.stringify(block).length).toBeLessThan(200);
+  });
 });
 
 describe('redactUrls', () => {

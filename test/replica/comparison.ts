@@ -42,6 +42,8 @@ export interface Sides {
   readonly catalogue: Catalogue;
   /** The first block that the replica holds. */
   readonly oldest: number;
+  /** Where questions to the upstream must not be under way while it mines. */
+  readonly still?: WorkloadChain['still'];
   /** Where blocks say their milliseconds beside their timestamp, those of a block. */
   readonly millisecondsOf?: WorkloadChain['millisecondsOf'];
 }
@@ -124,30 +126,9 @@ export class Comparison {
         this.totals.raced += requests.length;
         continue;
       }
-      const certain = this.sides.chain === 'anvil' ? await this.askedAgain(exchanges, judge) : exchanges;
-      certain.forEach((exchange, at) => this.count(nameOf(at), exchange, judge, window));
+      exchanges.forEach((exchange, at) => this.count(nameOf(at), exchange, judge, window));
       return;
     }
-  }
-
-  /**
-   * Anvil answers about its newest block from the state that it has, and a block may come while it does: what it says of a hash then is of
-   * the next one. The same question has one answer only, so it is asked again where it says another thing than ours.
-   */
-  private async askedAgain(exchanges: readonly Exchange[], judge: Judge): Promise<readonly Exchange[]> {
-    const isDifferent = ({ request, upstream, ours }: Exchange): boolean =>
-      judge.judge(request, upstream, ours).verdict === 'different';
-    return Promise.all(
-      exchanges.map(async (exchange) => {
-        if (!isDifferent(exchange)) return exchange;
-        const [upstream] = await sendBatch(this.sides.upstreamUrl, [exchange.asked]);
-        if (upstream === undefined) throw new Error('a short batch');
-        const again = { ...exchange, upstream };
-        if (isDifferent(again)) return exchange;
-        this.use('anvil-moved');
-        return again;
-      }),
-    );
   }
 
   private corpusFor(window: Window): Corpus {
@@ -157,16 +138,19 @@ export class Comparison {
   }
 
   private async ask(requests: readonly Call[], judge: Judge, naming: Naming): Promise<readonly Exchange[]> {
-    const { replica, upstreamUrl } = this.sides;
+    const { replica, upstreamUrl, still } = this.sides;
+    const undisturbed = <T>(ask: () => Promise<T>): Promise<T> => still?.read(ask) ?? ask();
     const asking = sendBatchNoting(replica.url, requests);
     // Only our answer says which block a tag was.
     const head = naming === 'moving' ? headIn((await asking).headers) : undefined;
     const plans = requests.map((request) => judge.plan(request, head));
     const [{ answers, headers }, theirs] = await Promise.all([
       asking,
-      sendBatch(
-        upstreamUrl,
-        plans.map(({ asked }) => asked),
+      undisturbed(() =>
+        sendBatch(
+          upstreamUrl,
+          plans.map(({ asked }) => asked),
+        ),
       ),
     ]);
     if (headers.get('x-chain-source') === 'upstream') this.totals.forwarded += 1;

@@ -185,6 +185,7 @@ async function runChain(form: Form): Promise<{ readonly passed: number; readonly
     ...{ chain: name, upstreamUrl: chain.url, replica, view, oldest },
     catalogue: workload.catalogue,
     millisecondsOf: chain.millisecondsOf,
+    still: chain.still,
   });
   const report = (cause: unknown): never => {
     const said = replica.output().split('\n').slice(-linesShown).join('\n');

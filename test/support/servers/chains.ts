@@ -13,6 +13,7 @@ import { type BlockInputs, OpSequencer, type SequencedBlock } from './op-sequenc
 import { gethBinary } from './paths.ts';
 import { runToEnd, start, tempDir, until } from './process.ts';
 import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
+import { Stillness, startStillProxy } from './still.ts';
 
 /** A chain that a workload runs on, as an ordinary upstream serves it: recent state, and no debug methods unless asked for. */
 export interface WorkloadChain extends AsyncDisposable {
@@ -34,6 +35,8 @@ export interface WorkloadChain extends AsyncDisposable {
    * Only where the test decides what is canonical.
    */
   reorg?(depth: number, next: () => Promise<WorkloadBlock>): Promise<void>;
+  /** Where questions must not be under way while a block is mined: has them wait for each other. */
+  readonly still?: Stillness;
   /** The milliseconds that a block says beside its timestamp, where blocks do. */
   readonly millisecondsOf?: (number: number) => number;
 }
@@ -207,11 +210,14 @@ async function startAnvilChain({ fast = false }: ChainForm): Promise<WorkloadCha
     String(anvilGasLimit),
   ]);
   const { url } = anvil;
+  const still = new Stillness();
+  const proxy = await startStillProxy(url.replace('http', 'ws'), still);
   let mined = 0;
   return {
     name: 'anvil',
     url,
-    ws: url.replace('http', 'ws'),
+    ws: proxy.url,
+    still,
     rulesFile,
     // With blobs in a block, the transactions root in its header counts their sidecars in.
     serveOptions: ['--odd-transactions-roots'],
@@ -225,10 +231,11 @@ async function startAnvilChain({ fast = false }: ChainForm): Promise<WorkloadCha
       // Anvil permits blocks with the timestamp of their parent.
       const seconds = mined++ % BLOCKS_PER_SECOND === 0 ? 1 : 0;
       if (fast) await request(url, 'anvil_setBlockTimestampInterval', [seconds]);
-      await request(url, 'evm_mine');
+      await still.mine(() => request(url, 'evm_mine'));
       await waitMined(url, hashes);
     },
     async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
       await anvil.stop();
       await dir[Symbol.asyncDispose]();
     },
