@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { StateKey } from '../chain/state-key.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import { SourceError } from '../source/errors.ts';
-import type { UpstreamStatus } from '../source/interface.ts';
+import type { StateRead, UpstreamStatus } from '../source/interface.ts';
 import type { ReadBlock } from './blocks/reader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
 import { FalseCopyError } from './errors.ts';
@@ -20,11 +20,22 @@ const block: ReadBlock = {
 };
 const error = new InvalidBlockError('gas used');
 
-function suspectsOf(upstreams: readonly string[], isProven: boolean) {
+/** `words` is what each upstream says when it is asked without a proof. */
+function suspectsOf(
+  upstreams: readonly string[],
+  isProven: boolean,
+  words: Readonly<Record<string, number>> = {},
+) {
   const reported: string[] = [];
   const suspects = new Suspects({
     source: {
       report: (upstream) => void reported.push(upstream),
+      state: async (keys, _, options) => {
+        const upstream = options?.prefer ?? '';
+        const word = words[upstream];
+        if (word === undefined) throw new SourceError({ code: 'unsupported' }, 'it has no state');
+        return keys.map(() => ({ kind: 'slot', value: bytes(word), upstream }) as StateRead);
+      },
       status: () => upstreams.map((name) => ({ name, outForMs: 0, otherChain: undefined }) as UpstreamStatus),
     },
     prove: async (keys) => {
@@ -90,4 +101,20 @@ it('finds out that what is held here is false', async () => {
   const { fail } = suspectsOf(['a'], true);
   expect(await fail(LIE, true)).toBe(error);
   await expect(fail(LIE, true)).rejects.toThrow(FalseCopyError);
+});
+
+it('without proofs, takes the word of all upstreams that what is held here is false', async () => {
+  const { fail } = suspectsOf(['a', 'b'], false, { a: TRUTH, b: TRUTH });
+  expect(await fail(LIE, true)).toBe(error);
+  await expect(fail(LIE, true)).rejects.toThrow('is not what all upstreams say now');
+});
+
+it.each([
+  ['who say what is held', { a: TRUTH }],
+  ['who contradict each other', { a: LIE, b: TRUTH }],
+  ['of whom one cannot tell', { a: LIE }],
+])('without proofs, does not begin anew by upstreams %s', async (_, words: Record<string, number>) => {
+  const { fail } = suspectsOf(words['a'] === TRUTH ? ['a'] : ['a', 'b'], false, words);
+  expect(await fail(TRUTH, true)).toBe(error);
+  expect(await fail(TRUTH, true)).toBeInstanceOf(RefusedBlockError);
 });

@@ -9,10 +9,10 @@ import type { ReadBlock } from './blocks/reader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
 import { FalseCopyError } from './errors.ts';
 import type { BlockReads } from './state/block-reads.ts';
-import type { StateReader } from './state/reader.ts';
+import { plainReader, type StateReader, type UpstreamValue } from './state/reader.ts';
 
 export interface SuspectsModules {
-  readonly source: Pick<ChainSource, 'report' | 'status'>;
+  readonly source: Pick<ChainSource, 'report' | 'status' | 'state'>;
   /** Reads what the chain really has, with a proof of it. */
   readonly prove: StateReader;
 }
@@ -89,9 +89,13 @@ export class Suspects {
   /** An upstream that can be asked, and whose word the block was not executed on yet. */
   #untried({ told }: Refusal): string | undefined {
     if (told.size === 0) return undefined;
-    const isFit = ({ outForMs, otherChain }: { outForMs: number; otherChain: bigint | undefined }): boolean =>
-      outForMs === 0 && otherChain === undefined;
-    return this.#modules.source.status().find((one) => isFit(one) && !told.has(one.name))?.name;
+    return this.#fit().find((name) => !told.has(name));
+  }
+
+  /** The upstreams that can be asked. */
+  #fit(): readonly string[] {
+    const status = this.#modules.source.status();
+    return status.filter((one) => one.outForMs === 0 && one.otherChain === undefined).map(({ name }) => name);
   }
 
   /** Whether what upstreams said for this block is true, as far as proofs tell; who is proven wrong is reported. */
@@ -120,17 +124,46 @@ export class Suspects {
     return verdicts.every((verdict) => verdict === true) ? 'true' : 'unknown';
   }
 
-  /** Throws when a proof shows that something is false that was held here before the block was read. */
+  /** Throws when something is false that was held here before the block was read: by a proof or, without, by the word of all upstreams. */
   async #expectTrue(reads: BlockReads, at: BlockRef): Promise<void> {
     const pins = [...reads.held.values()].filter(isProvable);
     const truths = await this.#proven(pins, at, reads);
-    for (const [index, { key, value }] of pins.entries()) {
-      const truth = truths[index];
-      if (truth === undefined || Buffer.compare(truth, value) === 0) continue;
-      throw new FalseCopyError(
-        `${describeKey(key)}, as it is held here, is proven false: an upstream lied when it was read for a request`,
-      );
-    }
+    const isOther = (value: Uint8Array, truth: Uint8Array | undefined): boolean =>
+      truth !== undefined && Buffer.compare(truth, value) !== 0;
+    const proven = pins.find(({ value }, index) => isOther(value, truths[index]));
+    if (proven !== undefined) throw falseCopy(proven, 'is proven false');
+    const unproven = pins.filter((_, index) => truths[index] === undefined);
+    const words = await this.#agreed(unproven, at);
+    const denied = unproven.find(({ value }, index) => isOther(value, words[index]));
+    if (denied !== undefined) throw falseCopy(denied, 'is not what all upstreams say now');
+  }
+
+  /**
+   * What all upstreams that can be asked say alike, where no proof can be had: an upstream that was wrong for a moment would else keep a copy
+   * from going on for ever. A single liar among several changes nothing.
+   */
+  async #agreed(pins: readonly Pin[], at: BlockRef): Promise<readonly (Uint8Array | undefined)[]> {
+    if (pins.length === 0) return [];
+    const words = await Promise.all(this.#fit().map((name) => this.#wordOf(name, pins, at)));
+    return pins.map((_, index) => {
+      const [first, ...others] = words.map((values) => values[index]);
+      if (first === undefined) return undefined;
+      return others.every((other) => other !== undefined && Buffer.compare(other, first) === 0)
+        ? first
+        : undefined;
+    });
+  }
+
+  /** What one upstream says; nothing where another one answered in its place. */
+  async #wordOf(
+    upstream: string,
+    pins: readonly Pin[],
+    at: BlockRef,
+  ): Promise<readonly (Uint8Array | undefined)[]> {
+    const keys = pins.map(({ key }) => key);
+    const read = plainReader(this.#modules.source);
+    const values = await orNothing(read(keys, at, { prefer: upstream }));
+    return values.map((one) => (one.upstream === upstream ? one.value : undefined));
   }
 
   async #proven(
@@ -139,15 +172,25 @@ export class Suspects {
     { prefer }: BlockReads,
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (pins.length === 0) return [];
-    try {
-      const keys = pins.map(({ key }) => key);
-      return (await this.#modules.prove(keys, at, { prefer })).map(({ value }) => value);
-    } catch (failure) {
-      // Without proofs nobody can tell who is right.
-      if (failure instanceof SourceError || failure instanceof StateUnavailableError) return [];
-      throw failure;
-    }
+    const keys = pins.map(({ key }) => key);
+    return (await orNothing(this.#modules.prove(keys, at, { prefer }))).map(({ value }) => value);
   }
+}
+
+/** Values, or none where nobody can give them: without, nobody can tell who is right. */
+async function orNothing(reading: Promise<readonly UpstreamValue[]>): Promise<readonly UpstreamValue[]> {
+  try {
+    return await reading;
+  } catch (failure) {
+    if (failure instanceof SourceError || failure instanceof StateUnavailableError) return [];
+    throw failure;
+  }
+}
+
+function falseCopy({ key }: Pin, how: string): FalseCopyError {
+  return new FalseCopyError(
+    `${describeKey(key)}, as it is held here, ${how}: an upstream was wrong when it was read for a request`,
+  );
 }
 
 function isProvable({ key }: Pin): boolean {
