@@ -1,6 +1,7 @@
 // Runs the steps of `npm run check` or, with `ci`, everything a change must pass: one after another, timed, counted.
 // The last line is `N passed, N failed`. Names after the first argument select steps.
 import { spawn } from 'node:child_process';
+import { cpus } from 'node:os';
 import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addTallies, failureLines, judgeStep, type Tally } from './tally.ts';
@@ -51,12 +52,12 @@ const LONG: readonly Step[] = [
     command: `npm run -s test:differential -- --count 14000 --seed ${SEED}`,
     tests: true,
   },
-  { name: 'fuzz', command: `npm run -s test:fuzz -- --bodies 60000 --http 8000 --seed ${SEED}`, tests: true },
-  { name: 'front', command: `npm run -s test:front -- --seed ${SEED}`, tests: true },
-  { name: 'crash', command: 'npm run -s test:crash -- --kills 15', tests: true },
+  { name: 'fuzz', command: `npm run -s test:fuzz -- --bodies 45000 --http 6000 --seed ${SEED}`, tests: true },
+  { name: 'front', command: `npm run -s test:front -- --streams 14000 --seed ${SEED}`, tests: true },
+  { name: 'crash', command: 'npm run -s test:crash -- --kills 10', tests: true },
   {
     name: 'replica',
-    command: `npm run -s test:replica -- --blocks 200 --requests 3400 --seed ${SEED}`,
+    command: `npm run -s test:replica -- --blocks 150 --requests 2600 --seed ${SEED}`,
     tests: true,
   },
   {
@@ -87,7 +88,7 @@ const LONG: readonly Step[] = [
   { name: 'following', command: `npm run -s test:following -- --seed ${SEED}`, tests: true },
   {
     name: 'preconfirmed',
-    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 320`,
+    command: `npm run -s test:preconfirmed -- --seed ${SEED} --flashblocks 260`,
     tests: true,
   },
   // Each fault and pair of faults once.
@@ -98,7 +99,7 @@ const LONG: readonly Step[] = [
   },
   {
     name: 'subscriptions',
-    command: `npm run -s test:subscriptions -- --blocks 200 --seed ${SEED}`,
+    command: `npm run -s test:subscriptions -- --blocks 150 --seed ${SEED}`,
     tests: true,
   },
   {
@@ -176,6 +177,11 @@ function selectSteps(plan: string | undefined, names: readonly string[]): readon
   return names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name));
 }
 
+/** Milliseconds that all cores have worked: what a step left idle is time that another could have used. */
+function workedMs(): number {
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+}
+
 const [plan, ...names] = process.argv.slice(2);
 const lines: string[] = [];
 const failures: string[] = [];
@@ -183,16 +189,19 @@ let total: Tally = { passed: 0, failed: 0 };
 for (const step of selectSteps(plan, names)) {
   console.log(`\n== ${step.name}: ${step.command}`);
   const started = performance.now();
+  const worked = workedMs();
   const ended = await runStep(step);
   const tally = judgeStep({ ...step, ...ended });
   total = addTallies(total, tally);
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const ms = performance.now() - started;
+  const seconds = (ms / 1000).toFixed(1);
+  const cores = ((workedMs() - worked) / ms).toFixed(1);
   const passed = ended.ok && tally.failed === 0;
   const verdict = passed ? 'ok' : `FAILED (${ended.note})`;
   // The log of a whole run is long, and where it is kept only its end may be: what failed is said there again.
   if (!passed) failures.push(`\n-- ${step.name}`, ...failureLines(ended.output));
   lines.push(
-    `${step.name.padEnd(14)}${seconds.padStart(8)} s  ${tally.passed} passed, ${tally.failed} failed  ${verdict}`,
+    `${step.name.padEnd(14)}${seconds.padStart(8)} s ${cores} cores  ${tally.passed} passed, ${tally.failed} failed  ${verdict}`,
   );
   console.log(`== ${lines.at(-1)}`);
   if (step.gate && !ended.ok) break;
