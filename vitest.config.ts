@@ -11,6 +11,7 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'packages/*/src/**/*.test.ts',
+            'native/*.test.js',
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
