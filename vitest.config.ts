@@ -15,6 +15,7 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
+            'test/first-run/**/*.test.ts',
             'test/methods/**/*.test.ts',
             'test/support/**/*.test.ts',
           ],

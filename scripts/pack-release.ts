@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative, resolve, sep } from 'node:path';
+import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { addonFile, addonPackage, PLATFORMS } from '../native/platforms.js';
@@ -74,7 +74,7 @@ function run(command: string, args: readonly string[], cwd: string): string {
 function compile(stage: string): { readonly program: string; readonly client: string } {
   const [program, client] = [join(stage, 'compiled'), join(stage, 'compiled-client')];
   const tsc = join(root, 'node_modules/.bin/tsc');
-  run(tsc, ['-p', 'tsconfig.build.json', '--outDir', program], root);
+  run(tsc, ['-p', 'tsconfig.build.json', '--noCheck', '--outDir', program], root);
   run(tsc, ['-p', 'packages/client', '--outDir', client, '--sourceMap', 'false'], root);
   run('npm', ['run', '--silent', '--if-present', 'build:web'], root);
   const web = join(root, 'dist/web');
@@ -82,29 +82,53 @@ function compile(stage: string): { readonly program: string; readonly client: st
   return { program, client };
 }
 
-/** The package of one platform. It brings the store's library too, so that nothing optional has to be installed beside it. */
-function platformPackage(platform: string, addon: string, version: string): Packed {
+/**
+ * The native library of the store for a platform. Of the four in lmdb's own package only one fits; that package is fetched where it is
+ * of another platform.
+ */
+function storeLibrary(platform: string, stage: string): string {
   const { os, cpu, libc } = PLATFORMS[platform] ?? {};
-  const { license, engines, dependencies } = published('.');
-  const store = dependencies?.['lmdb'];
-  if (store === undefined || !/^\d+\.\d+\.\d+$/.test(store))
-    throw new Error(`lmdb has to be an exact version, since its library is named by it: ${store}`);
+  const version = published('.').dependencies?.['lmdb'];
+  if (version === undefined || !/^\d+\.\d+\.\d+$/.test(version))
+    throw new Error(`lmdb has to be an exact version, since its library is packed: ${version}`);
+  const name = `@lmdb/lmdb-${os}-${cpu}`;
+  const file = libc === undefined ? 'node.napi.node' : `node.napi.${libc}.node`;
+  const installed = join(root, 'node_modules', name, file);
+  if (existsSync(installed)) return installed;
+  const folder = join(stage, `lmdb-${platform}`);
+  mkdirSync(folder);
+  run('npm', ['pack', '--silent', `${name}@${version}`], folder);
+  run('tar', ['xzf', `lmdb-lmdb-${os}-${cpu}-${version}.tgz`], folder);
+  return join(folder, 'package', file);
+}
+
+/** The package of one platform: the addon, and the library of the store, so that nothing optional has to be installed beside it. */
+function platformPackage(platform: string, addon: string, stage: string): Packed {
+  const { os, cpu, libc } = PLATFORMS[platform] ?? {};
+  const { license, engines, version } = published('.');
   const file = addonFile(platform);
+  const library = storeLibrary(platform, stage);
+  const lmdb = join(root, 'node_modules/lmdb');
   return {
     manifest: {
       name: addonPackage(platform),
       version,
-      description: `The EVM core of chain-query for ${platform}.`,
-      ...{ license, engines },
+      description: `The EVM core of chain-query, and the library of its store, for ${platform}.`,
+      license: `${license} AND MIT AND OLDAP-2.8`,
+      engines,
       os: [os],
       cpu: [cpu],
       ...(libc !== undefined && { libc: [libc] }),
       main: file,
-      files: [file],
-      dependencies: { [`@lmdb/lmdb-${os}-${cpu}`]: store },
+      files: [file, 'prebuilds', 'LICENSE*'],
       ...repository(),
     },
-    files: { [file]: addon },
+    files: {
+      [file]: addon,
+      [`prebuilds/${os}-${cpu}/${basename(library)}`]: library,
+      'LICENSE-lmdb-js': join(lmdb, 'LICENSE'),
+      'LICENSE-lmdb': join(lmdb, 'dependencies/lmdb/libraries/liblmdb/LICENSE'),
+    },
   };
 }
 
@@ -126,7 +150,7 @@ function packages(stage: string, addons: string, needsAll: boolean): readonly Pa
   const native = (file: string): [string, string] => [file, join(root, 'native', file)];
   const loader = published('native');
   return [
-    ...built.map((platform) => platformPackage(platform, join(addons, addonFile(platform)), version)),
+    ...built.map((platform) => platformPackage(platform, join(addons, addonFile(platform)), stage)),
     {
       manifest: {
         ...loader,

@@ -1,3 +1,4 @@
+import './native-library.ts';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { StoreError } from '../error.ts';
 
