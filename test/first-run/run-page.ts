@@ -12,6 +12,13 @@ import { type Job, Shell } from './shell.ts';
 const READY = /"msg":"(?:serving|ingesting)"|\bserving\b.*\d+\.\d+\.\d+\.\d+:\d+|Ctrl-C|Listening on/;
 const READY_MS = 180_000;
 
+const { devDependencies, version } = JSON.parse(readFileSync(join(repoRoot, 'package.json'), 'utf8')) as {
+  readonly devDependencies: { readonly viem: string };
+  readonly version: string;
+};
+/** What programs of pages import: viem as other tests use it (docs/dependencies.md says why not the newest). */
+const IMPORTED = { viem: devDependencies.viem, '@chain-query/client': version };
+
 /** Whether bash takes this as a whole command. A here-document without its end is only warned of. */
 function isWhole(text: string): boolean {
   const { status, stderr } = spawnSync('bash', ['-n', '-c', text], { encoding: 'utf8' });
@@ -53,8 +60,7 @@ export async function runPage(page: string, machine: Machine, checks: Checks): P
   let up: Job | undefined;
   try {
     for (const step of steps) {
-      const shown = step.text.split('\n', 1)[0];
-      console.log(`  ${page}:${step.line} ${shown}`);
+      console.log(`  ${page}:${step.line} ${step.text.split('\n', 1)[0]?.slice(0, 100)}`);
       if (step.kind === 'command' && step.stays) {
         await up?.stop();
         up = await shell.start(step.text);
@@ -86,8 +92,9 @@ async function runTypeScript(
 ): Promise<void> {
   const file = join(cwd, `line-${line}.mts`);
   writeFileSync(file, text);
-  const packages = ['viem', '@chain-query/client'].filter((name) => text.includes(`'${name}`));
-  const install = packages.length === 0 ? '' : `npm install --silent ${packages.join(' ')} && `;
+  const packages = Object.entries(IMPORTED).filter(([name]) => text.includes(`'${name}`));
+  const wanted = packages.map(([name, version]) => `${name}@${version}`).join(' ');
+  const install = wanted === '' ? '' : `npm install --loglevel error --no-fund ${wanted} && `;
   await runCommand(
     {
       kind: 'command',
