@@ -25,6 +25,7 @@ import { addonFile, addonPackage, PLATFORMS } from '../native/platforms.js';
 interface Manifest {
   readonly name: string;
   readonly version: string;
+  readonly license?: string;
   readonly files?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
@@ -114,7 +115,7 @@ function platformPackage(platform: string, addon: string, stage: string): Packed
       name: addonPackage(platform),
       version,
       description: `The EVM core of chain-query, and the library of its store, for ${platform}.`,
-      license: `${license} AND MIT AND OLDAP-2.8`,
+      license: `${license ?? ''} AND MIT AND OLDAP-2.8`,
       engines,
       os: [os],
       cpu: [cpu],

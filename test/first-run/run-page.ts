@@ -93,7 +93,7 @@ async function runTypeScript(
   const file = join(cwd, `line-${line}.mts`);
   writeFileSync(file, text);
   const packages = Object.entries(IMPORTED).filter(([name]) => text.includes(`'${name}`));
-  const wanted = packages.map(([name, version]) => `${name}@${version}`).join(' ');
+  const wanted = packages.map(([name, release]) => `${name}@${release}`).join(' ');
   const install = wanted === '' ? '' : `npm install --loglevel error --no-fund ${wanted} && `;
   await runCommand(
     {

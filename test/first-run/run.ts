@@ -32,6 +32,8 @@ const scenarios: readonly (readonly [string, () => Promise<void>])[] = [
   ['a global install', () => globalInstall(machine, checks)],
 ];
 const pages = values.pages?.split(',') ?? PAGES.filter((page) => existsSync(join(repoRoot, page)));
+for (const page of PAGES.filter((one) => values.pages === undefined && !pages.includes(one)))
+  console.log(`${page} is not there yet: nothing of it is run`);
 const ofPages = pages.map((page) => [page, () => runPage(page, machine, checks)] as const);
 for (const [name, run] of [...(values.pages === undefined ? scenarios : []), ...ofPages]) {
   const started = performance.now();

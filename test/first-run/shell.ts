@@ -115,7 +115,9 @@ export class Job {
       await until('it to end after Ctrl-C', () => (this.lives ? undefined : true), STOP_MS);
     } catch (error) {
       endGroup(this.#pid, 'SIGKILL');
-      throw new Error(`${(error as Error).message}; it printed:\n${this.output().slice(-4_000)}`);
+      throw new Error(`${(error as Error).message}; it printed:\n${this.output().slice(-4_000)}`, {
+        cause: error,
+      });
     }
   }
 }
