@@ -11,9 +11,11 @@ export default defineConfig({
           include: [
             'src/**/*.test.ts',
             'packages/*/src/**/*.test.ts',
+            'native/*.test.js',
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
+            'test/first-run/**/*.test.ts',
             'test/methods/**/*.test.ts',
             'test/support/**/*.test.ts',
           ],

@@ -1,12 +1,14 @@
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { addonPath } from './addon-path.js';
+import { fileURLToPath } from 'node:url';
+import { loadAddon } from './load.js';
+import { platformName } from './platforms.js';
 
-if (!existsSync(addonPath)) {
-  throw new Error(
-    `The native core is not built for this platform: ${addonPath} is missing. Run npm run build:native.`,
-  );
-}
+const require = createRequire(import.meta.url);
 
 /** The exports of the addon. A namespace object, because an addon's names are not visible to the module linker. */
-export const native = createRequire(import.meta.url)(addonPath);
+export const native = loadAddon({
+  folder: fileURLToPath(new URL('.', import.meta.url)),
+  platform: platformName(process),
+  version: require('./package.json').version,
+  require,
+});

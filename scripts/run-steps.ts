@@ -29,6 +29,7 @@ const CHECK: readonly Step[] = [
   { name: 'oxlint', command: 'oxlint --type-aware --deny-warnings', tests: false },
   { name: 'knip', command: 'knip', tests: false },
   { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
+  { name: 'licences', command: 'node scripts/check-licences.ts', tests: false },
   { name: 'unit', command: 'npm run -s test', tests: true },
   { name: 'rustfmt', command: 'cargo fmt --manifest-path native/Cargo.toml --all --check', tests: false },
   {
@@ -44,6 +45,7 @@ const LONG: readonly Step[] = [
   { name: 'e2e', command: 'npm run -s test:e2e', tests: true },
   { name: 'edge', command: 'npm run -s test:edge', tests: true },
   { name: 'clients', command: 'npm run -s test:clients', tests: true },
+  { name: 'first-run', command: 'npm run -s test:first-run', tests: true },
   { name: 'fleet', command: 'npm run -s test:fleet', tests: true },
   { name: 'fleet-vectors', command: 'npm run -s test:conformance -- --fleet', tests: true },
   // A part of the runs, for the gate's time; the full forms (without options) are for whoever looks for more.

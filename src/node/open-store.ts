@@ -4,9 +4,9 @@ import { cqlOptions } from '../config/cql-options.ts';
 import type { CommandOptions } from '../config/table.ts';
 import type { WritingHealth } from '../follow/health/writing.ts';
 import { leastUndoBlocks } from '../primitives/undo-window.ts';
-import { type CqlStore, openCqlStore } from '../store/cql/index.ts';
+import type { CqlStore } from '../store/cql/index.ts';
 import { measureIndex, measureStoreRequests, measureWritten } from '../store/cql/metrics.ts';
-import { type CqlReplica, openCqlReplica } from '../store/cql/replica.ts';
+import type { CqlReplica } from '../store/cql/replica.ts';
 import { StoreError } from '../store/error.ts';
 import { type LmdbStore, openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
 import { measureStore } from '../store/lmdb/metrics.ts';
@@ -76,6 +76,7 @@ async function openWriter(
   options: CommandOptions<'serve'>,
   { logger, registry, admin, onFailure, signal }: StoreModules,
 ): Promise<NodeStore> {
+  const { openCqlStore } = await import('../store/cql/index.ts');
   logger.info({ admin }, 'waiting for the right to write');
   const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
   try {
@@ -95,6 +96,7 @@ async function openWriter(
 }
 
 async function openReplica(options: CommandOptions<'serve'>, { registry }: StoreModules): Promise<NodeStore> {
+  const { openCqlReplica } = await import('../store/cql/replica.ts');
   const store = await openCqlReplica(await cqlOptions(options));
   measureStoreRequests(registry, () => store.requests);
   measureIndex(registry, store);

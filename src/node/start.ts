@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { expectPackages } from '../config/packages/optional-packages.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { nativeMemory, Trimmer } from '../executor/memory.ts';
 import { measureExecutor } from '../executor/metrics.ts';
@@ -71,6 +72,7 @@ export async function startNode(
       '--flashblocks needs --upstream: flashblocks are executed on the head of a chain that is followed',
     );
   }
+  expectPackages(options);
   const failure = new AbortController();
   const onFailure = (error: unknown): void => failure.abort(error);
   const cleanups: (() => Promise<void> | undefined)[] = [];
@@ -121,7 +123,8 @@ export async function startNode(
     const limit = role === 'ingest' ? 0 : connectionLimit(options, logger);
     const connections = { memory: newConnectionMemory(), limit };
     let sequence = 0;
-    const feed = opened.kind === 'writer' ? openFeed(options, opened.store, { logger, registry }) : undefined;
+    const feed =
+      opened.kind === 'writer' ? await openFeed(options, opened.store, { logger, registry }) : undefined;
     cleanups.push(() => feed?.close(FEED_CLOSE_MS));
     const publish: PublishToFeed = async (item, position) => {
       feed?.publish(item);

@@ -5,7 +5,7 @@ import type { CommandOptions } from '../config/table.ts';
 import type { StateLoader } from '../executor/interface.ts';
 import { NativeExecutor } from '../executor/native-executor.ts';
 import { servingOptions } from '../executor/options.ts';
-import { FeedSubscriber } from '../feed/nats/subscriber.ts';
+import type { FeedSubscriber } from '../feed/nats/subscriber.ts';
 import type { ChainCopy, CopyModules } from '../follow/chain-copy.ts';
 import type { ReadinessIssue } from '../follow/health/readiness.ts';
 import { openPassing, sourceOptions } from '../follow/passing/open-passing.ts';
@@ -68,6 +68,7 @@ export async function openReplica(
     const passing = openPassing(options, { chainId: executor.chainId, registry, upstream });
     measureReplica(registry, store);
     const wake = new Wake();
+    const loaded = options.feed && (await import('../feed/nats/subscriber.ts'));
     let feed: FeedSubscriber | undefined;
     let running: Promise<unknown> | undefined;
     let failure: string | undefined;
@@ -110,7 +111,7 @@ export async function openReplica(
       },
       start() {
         // Not before there are threads: they would miss how a pre-confirmed block began.
-        feed = hearFeed(options, { ...modules, preconfirming }, () => wake.wake());
+        feed = loaded && hearFeed(options, { ...modules, ...loaded, preconfirming }, () => wake.wake());
         running = Promise.all([run(), feed?.ended]).catch(onFailure);
       },
       async close() {
@@ -136,12 +137,16 @@ function hearFeed(
     logger,
     registry,
     preconfirming,
-  }: ReplicaModules & { readonly preconfirming: ReplicatedPreconfirming | undefined },
+    FeedSubscriber: Subscriber,
+  }: ReplicaModules & {
+    readonly preconfirming: ReplicatedPreconfirming | undefined;
+    readonly FeedSubscriber: typeof FeedSubscriber;
+  },
   onNews: () => void,
 ): FeedSubscriber | undefined {
   const subscriber = subscriberOptions(options);
   if (subscriber === undefined) return undefined;
-  const feed = new FeedSubscriber(
+  const feed = new Subscriber(
     subscriber,
     {
       item(item) {

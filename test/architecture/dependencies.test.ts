@@ -6,8 +6,9 @@ const read = (path: string): string => readFileSync(new URL(path, root), 'utf8')
 const page = read('docs/dependencies.md');
 
 function npmDependencies(): readonly string[] {
-  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, object>;
-  return Object.keys({ ...dependencies, ...devDependencies });
+  const manifest = JSON.parse(read('package.json')) as Record<string, object>;
+  const lists = ['dependencies', 'optionalDependencies', 'peerDependencies', 'devDependencies'];
+  return [...new Set(lists.flatMap((list) => Object.keys(manifest[list] ?? {})))];
 }
 
 /** Names of the `[…dependencies]` tables of every crate, our own crates left out. */

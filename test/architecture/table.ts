@@ -375,6 +375,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   e2e: [],
   edge: [],
   fleet: ['preconfirmed', 'replica', 'subscriptions'],
+  'first-run': [],
   following: [],
   front: [],
   fuzz: [],

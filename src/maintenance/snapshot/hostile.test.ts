@@ -195,6 +195,20 @@ describe.each(['complete', 'partial'])(`a hostile snapshot of a %s copy (seed ${
     for (const change of changes) expectRefused(await restoreChanged(name, (folder) => lie(folder, change)));
   });
 
+  it('is refused, with who wrote it, when it has another form', async () => {
+    for (const [format, words] of [
+      [2, 'a newer release wrote'],
+      [0, 'no longer the older one'],
+      [undefined, 'does not say its form'],
+    ] as const) {
+      const result = await restoreChanged(name, (folder) =>
+        lie(folder, (manifest) => ({ ...manifest, format })),
+      );
+      expectRefused(result);
+      expect(String(result)).toContain(words);
+    }
+  });
+
   it('is refused when a segment grows without end', async () => {
     const result = await restoreChanged(name, async (folder) => {
       const bomb = zstdCompressSync(Buffer.alloc(2 ** 28 + 1));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
+import { otherForm } from '../../store/form.ts';
 import type { Marks } from '../../store/interface.ts';
 import { SnapshotError } from './error.ts';
 
@@ -83,8 +84,7 @@ export function sha256Of(bytes: string | Uint8Array): string {
 export function parseManifest(text: string): Manifest {
   const json = objectOf(parsed(text), 'the manifest');
   const format = json['format'];
-  if (format !== FORMAT)
-    throw new SnapshotError(`the snapshot has form ${String(format)}, and this program reads form ${FORMAT}`);
+  if (format !== FORMAT) throw new SnapshotError(otherForm('the snapshot', format, FORMAT));
   const segments = json['segments'];
   if (!Array.isArray(segments) || segments.length > LIMITS.segments) throw refused('its list of segments');
   const manifest: Manifest = {

@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openCqlStore } from '../../store/cql/index.ts';
 import { CQL_DEFAULTS, type CqlStoreOptions } from '../../store/cql/options.ts';
-import { openCqlReplica } from '../../store/cql/replica.ts';
 import { isUnavailable } from '../../store/error.ts';
 import type { StoreReader } from '../../store/interface.ts';
 import type { Source, Target } from './ends.ts';
@@ -14,6 +12,7 @@ const LEASES_WAITED = 3;
 
 /** A store in CQL that is read, while an ingester may write to it. */
 export async function openSharedSource(options: CqlStoreOptions): Promise<Source> {
+  const { openCqlReplica } = await import('../../store/cql/replica.ts');
   const store = await openCqlReplica(options);
   const stop = new AbortController();
   const look = async (): Promise<void> => {
@@ -57,6 +56,7 @@ export async function openSharedTarget(
   // Looked at in the end.
   failed.promise.catch(() => {});
   const patienceMs = LEASES_WAITED * (options.leaseMs ?? CQL_DEFAULTS.leaseMs);
+  const { openCqlStore } = await import('../../store/cql/index.ts');
   const store = await openCqlStore(options, { onFailure: failed.reject, wait: signal, patienceMs });
   try {
     if (!(await isOwn(store)))

@@ -2,6 +2,7 @@ import { accessSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cqlOptions } from '../../config/cql-options.ts';
+import { expectPackages } from '../../config/packages/optional-packages.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { UsageError } from '../../config/usage-error.ts';
 import type { Store, StoreReader } from '../../store/interface.ts';
@@ -26,6 +27,7 @@ export type StorePlace = Pick<
 
 /** A store that is read, while others may write to it. */
 export async function openSource(place: StorePlace): Promise<Source> {
+  expectPackages(place);
   if (place.store !== undefined) return openSharedSource(await cqlOptions(place));
   const path = folderOf(place);
   try {
@@ -44,6 +46,7 @@ export async function openTarget(
   isOwn: (store: StoreReader) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<Target> {
+  expectPackages(place);
   return place.store === undefined
     ? openFolder(place, isOwn)
     : openSharedTarget(await cqlOptions(place), isOwn, signal);

@@ -4,7 +4,7 @@ import { cqlOptions } from '../../config/cql-options.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import type { FeedEvent } from '../../feed/interface.ts';
 import { measureStoreRequests } from '../../store/cql/metrics.ts';
-import { type CqlReplica, openCqlReplica } from '../../store/cql/replica.ts';
+import type { CqlReplica } from '../../store/cql/replica.ts';
 import { isUnavailable } from '../../store/error.ts';
 import { type LmdbStore, openLmdbStore } from '../../store/lmdb/index.ts';
 
@@ -31,6 +31,7 @@ export async function openServedStore(
     // What was written can be read by all threads.
     return { store, follow: (_, __, apply) => apply() };
   }
+  const { openCqlReplica } = await import('../../store/cql/replica.ts');
   const store = await openCqlReplica(await cqlOptions(options), 'thread');
   measureStoreRequests(registry, () => store.requests);
   if (position !== undefined) await store.seek(position);

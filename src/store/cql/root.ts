@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Outcome } from '../../chain/outcome.ts';
 import type { Hex } from '../../primitives/hex.ts';
 import { isUnavailable, StoreError } from '../error.ts';
+import { otherForm } from '../form.ts';
 import type { Marks } from '../interface.ts';
 import { FORM } from './schema.ts';
 import type { Session } from './session.ts';
@@ -64,7 +65,7 @@ export interface Stored {
  * from it, which a writer must know of.
  */
 export async function readRoot(
-  session: Session,
+  session: Pick<Session, 'rows' | 'rowsNow'>,
   chain: string,
   extent: 'committed' | 'under way' = 'under way',
 ): Promise<Stored | undefined> {
@@ -72,12 +73,7 @@ export async function readRoot(
     ? session.rows(SELECT, [chain])
     : session.rowsNow(SELECT, [chain]));
   if (row === undefined) return undefined;
-  if (row['form'] !== FORM) {
-    throw new StoreError(
-      'schema',
-      `the store was written in form ${row['form']} and this program reads form ${FORM}`,
-    );
-  }
+  if (row['form'] !== FORM) throw new StoreError('schema', otherForm('the store', row['form'], FORM));
   return {
     holder: row['holder'] as string,
     epoch: row['epoch'] as bigint,

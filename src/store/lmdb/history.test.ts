@@ -140,13 +140,18 @@ describe(`history in lmdb (seed ${seed})`, () => {
     await store.append(numberedChain(1));
     await store.close();
     const key = Buffer.from('\u0001schema');
-    for (const form of [undefined, 1, 4]) {
+    for (const [form, words] of [
+      [undefined, 'no longer the older one'],
+      [1, 'no longer the older one'],
+      [4, 'a newer release wrote'],
+    ] as const) {
       await withTables((tables) => {
         if (form === undefined) tables.meta.removeSync(key);
         else tables.meta.putSync(key, Uint8Array.of(form));
       });
-      await expect(open(path)).rejects.toMatchObject({ code: 'schema' });
-      await expect(openLmdbStore({ path, readOnly: true })).rejects.toMatchObject({ code: 'schema' });
+      const refused = { code: 'schema', message: expect.stringContaining(words) as string };
+      await expect(open(path)).rejects.toMatchObject(refused);
+      await expect(openLmdbStore({ path, readOnly: true })).rejects.toMatchObject(refused);
     }
   });
 });

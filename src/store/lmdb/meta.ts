@@ -3,6 +3,7 @@ import { ByteReader, ByteWriter } from '../../chain/byte-codec.ts';
 import type { BlockRef } from '../../chain/outcome.ts';
 import { fromHex, type Hex, toHex } from '../../primitives/hex.ts';
 import { StoreError } from '../error.ts';
+import { otherForm } from '../form.ts';
 import type { Marks } from '../interface.ts';
 import { trailingNumber } from './keys.ts';
 import type { Tables } from './tables.ts';
@@ -171,10 +172,7 @@ export function checkSchema(tables: Tables): void {
   if (!tables.meta.doesExist(seedKey)) return;
   const stored = tables.meta.getBinary(schemaKey)?.[0] ?? 1;
   if (stored === schema || stored === unindexed) return;
-  throw new StoreError(
-    'schema',
-    `the store was written in form ${stored} and this program reads form ${schema}: copy the chain into a new one`,
-  );
+  throw new StoreError('schema', otherForm('the store', stored, schema));
 }
 
 /** Makes an empty environment a store, with this hash seed. */

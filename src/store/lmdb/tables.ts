@@ -1,3 +1,5 @@
+// oxlint-disable-next-line import/no-unassigned-import -- it says where the library of the next import is
+import './native-library.ts';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { StoreError } from '../error.ts';
 
