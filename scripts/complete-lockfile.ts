@@ -14,7 +14,7 @@ interface LockedPackage {
 
 const LOCKFILE = new URL('../package-lock.json', import.meta.url);
 const OS = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32'];
-const CPU = ['arm64', 'arm', 'ia32', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64'];
+const CPU = ['arm64', 'arm', 'ia32', 'loong64', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64'];
 
 /** Reads os, cpu and libc off a platform package's name, such as `@oxlint/binding-linux-x64-musl`. */
 function platformOf(name: string): Pick<LockedPackage, 'os' | 'cpu' | 'libc'> {
