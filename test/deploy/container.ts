@@ -12,6 +12,7 @@ const INSIDE = `set -eu
 mount --bind "$APP" "$APP"
 mount -o remount,bind,ro "$APP"
 mount --bind "$NODE" "$FOLDER/node"
+[ -z "$PROC" ] || mount -t proc -o "$PROC" proc /proc
 cd "$APP"
 exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
 `;
@@ -40,11 +41,12 @@ export function runAsRoot(command: readonly string[]): void {
   if (ended.status !== 0) throw new Error(`${command.join(' ')}: ${ended.stderr}`);
 }
 
-/** Runs a command as the image would: `node` in it is the node of the image. */
+/** Runs a command as the image would: `node` in it is the node of the image. `proc` are options for how it sees processes. */
 export function startContainer(
   folder: string,
   command: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  proc = '',
 ): Container {
   const args = command.map((word) => (word === 'node' ? join(folder, 'node') : word));
   const [file = '', ...rest] = [
@@ -55,7 +57,7 @@ export function startContainer(
   const child = spawn(file, rest, {
     env: {
       PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
-      ...{ APP: join(folder, 'app'), FOLDER: folder, NODE: process.execPath },
+      ...{ APP: join(folder, 'app'), FOLDER: folder, NODE: process.execPath, PROC: proc },
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -151,6 +151,14 @@ describe('a container', () => {
     expect([0, 143]).toContain(await container.stop('SIGTERM', 10_000));
   });
 
+  it('serves where it sees nothing of the machine, as under the systemd unit', async () => {
+    const env = { ...ENV, CHAIN_QUERY_PUBLIC: '127.0.0.1:0', CHAIN_QUERY_ADMIN: '127.0.0.1:0' };
+    const proc = 'subset=pid,hidepid=invisible';
+    const container = startContainer(folder, [...ENTRYPOINT, 'serve'], env, proc);
+    await until(() => container.output().includes('"msg":"serving"'), container.output);
+    expect(await container.stop('SIGTERM')).toBe(0);
+  });
+
   it('says which port is taken, and ends', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
