@@ -13,6 +13,7 @@ case "${1:-}" in
   compile)
     if [ -n "${ADDON:-}" ]; then cp "$ADDON" native/; else npm run -s build:native; fi
     npm run -s build:ts
+    npm run -s --if-present build:web
     ;;
   layout)
     node deploy/docker/layout.ts "${2:?layout needs a folder}"
