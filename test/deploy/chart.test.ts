@@ -81,7 +81,7 @@ describe.each(files)('with %s', (file) => {
     expect(run('helm', ['lint', '--strict', chart, '-f', join(chart, file)])).toContain('0 chart(s) failed');
     const path = join(folder, basename(file));
     writeFileSync(path, resources.map((resource) => stringify(resource)).join('---\n'));
-    run('kubectl-validate', [path, '--version', '1.30', '--local-crds', join(CACHE, 'crds')]);
+    run('kubectl-validate', [path, '--version', '1.30', '--local-crds', join(CACHE, 'schemas/crds')]);
   });
 
   it('has command lines that the program takes, with variables that are options', () => {

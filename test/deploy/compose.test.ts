@@ -44,7 +44,7 @@ function optionsOfNode(env: Readonly<Record<string, string>>): ReturnType<typeof
 }
 
 it('is what the compose specification allows', () => {
-  const schema = JSON.parse(readFileSync(join(CACHE, 'compose-spec.json'), 'utf8')) as object;
+  const schema = JSON.parse(readFileSync(join(CACHE, 'schemas/compose-spec.json'), 'utf8')) as object;
   const ajv = new Ajv2020({
     strict: false,
     allErrors: true,

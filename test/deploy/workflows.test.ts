@@ -93,7 +93,7 @@ const WRITERS: Readonly<Record<string, readonly string[]>> = {
 describe('a release', () => {
   it('has the addon of every platform', () => {
     const matrix = release.jobs['addons']?.strategy?.matrix.include ?? [];
-    expect(matrix.map(({ platform }) => platform).toSorted()).toEqual(PLATFORMS);
+    expect(new Set(matrix.map(({ platform }) => platform))).toEqual(new Set(PLATFORMS));
   });
 
   it('shows nothing outside before the gate has passed and everything is built', () => {
