@@ -17,6 +17,16 @@ cd "$APP"
 exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
 `;
 
+const running = new Set<ChildProcess>();
+
+/** Ends what a test that failed left behind: two that share a store from two containers disturb each other. */
+export async function endContainers(): Promise<void> {
+  for (const child of running) {
+    child.kill('SIGKILL');
+    await once(child, 'close');
+  }
+}
+
 export interface Container {
   readonly output: () => string;
   /** Process 1, as seen from outside. */
@@ -24,6 +34,8 @@ export interface Container {
   /** Ends it with that signal, and gives its exit code. */
   readonly stop: (signal: NodeJS.Signals, limitMs?: number) => Promise<number | null>;
   readonly ended: Promise<number | null>;
+  /** Once process 1 has started another, so that it passes signals on. Before that, the kernel drops them. */
+  readonly initialised: () => Promise<void>;
 }
 
 /** A folder with the run folder of the image in `app`, and a volume in `data`, both as the image has them. */
@@ -65,12 +77,20 @@ export function startContainer(
   const chunks: string[] = [];
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => void chunks.push(chunk.toString('utf8')));
-  const ended = once(child, 'close').then(([code]) => code as number | null);
+  running.add(child);
+  const ended = once(child, 'close').then(([code]) => {
+    running.delete(child);
+    return code as number | null;
+  });
   const pid = (): Promise<number> => firstChild(child);
   return {
     output: () => chunks.join(''),
     pid,
     ended,
+    initialised: async () => {
+      const init = await pid();
+      await until(() => childrenOf(init) !== '', 'what the init starts');
+    },
     stop: async (signal, limitMs = 15_000) => {
       runAsRoot(['kill', '-s', signal.slice(3), String(await pid())]);
       const timer = new AbortController();
@@ -84,13 +104,24 @@ export function startContainer(
   };
 }
 
+async function until(done: () => boolean, what: string): Promise<void> {
+  const deadline = performance.now() + 30_000;
+  while (!done()) {
+    if (performance.now() > deadline) throw new Error(`${what} never came`);
+    await delay(2);
+  }
+}
+
 /** unshare itself stays outside, and passes on no signal. */
 async function firstChild(child: ChildProcess): Promise<number> {
-  const deadline = performance.now() + 5_000;
-  while (performance.now() < deadline && child.exitCode === null) {
-    const [first] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
-    if (first !== undefined && first !== '') return Number(first);
-    await delay(5);
-  }
-  throw new Error('no process was started');
+  const read = (): string =>
+    child.exitCode === null && child.pid !== undefined ? childrenOf(child.pid) : 'ended';
+  await until(() => read() !== '', 'process 1');
+  const pid = Number(read().split(' ')[0]);
+  if (Number.isNaN(pid)) throw new Error('it has ended already');
+  return pid;
+}
+
+function childrenOf(pid: number): string {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
 }
