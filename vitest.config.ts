@@ -75,6 +75,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'deploy',
+          include: ['test/deploy/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
           name: 'fleet',
           include: ['test/fleet/**/*.test.ts'],
           testTimeout: 120_000,

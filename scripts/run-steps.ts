@@ -46,6 +46,7 @@ const LONG: readonly Step[] = [
   { name: 'edge', command: 'npm run -s test:edge', tests: true },
   { name: 'clients', command: 'npm run -s test:clients', tests: true },
   { name: 'first-run', command: 'npm run -s test:first-run', tests: true },
+  { name: 'deploy', command: 'npm run -s test:deploy', tests: true },
   { name: 'fleet', command: 'npm run -s test:fleet', tests: true },
   { name: 'fleet-vectors', command: 'npm run -s test:conformance -- --fleet', tests: true },
   // A part of the runs, for the gate's time; the full forms (without options) are for whoever looks for more.

@@ -371,6 +371,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   clients: ['e2e'],
   conformance: [],
   crash: [],
+  deploy: [],
   differential: [],
   e2e: [],
   edge: [],
