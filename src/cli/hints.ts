@@ -17,7 +17,6 @@ const BY_CODE: Readonly<Record<string, Hints>> = {
   ENOTDIR: ['a part of the path is a file: name another folder'],
   inUse: ['to look at the store beside it: serve without --upstream, verify, doctor'],
   full: ['raise --store-map-size: it is address space, not memory or disk'],
-  unwritable: ['check the disk (df -h) and the owner of the folder (ls -ld)'],
   schema: ['use the version that wrote it, or name another folder and follow or import the chain again'],
   corrupt: [
     'chain-query verify --data DIR says which block; chain-query snapshot restore brings back a copy',
@@ -75,6 +74,9 @@ export function hintsFor(error: unknown, command: string): Hints {
     const hints = hintsOf(cause, error, command);
     if (hints.length > 0) return hints;
   }
+  // Only where what the system said tells no more.
+  if (error instanceof Error && (error as { readonly code?: unknown }).code === 'unwritable')
+    return ['check the disk (df -h), the owner of the folder (ls -ld), or name another: --data DIR'];
   return [];
 }
 

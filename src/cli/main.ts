@@ -23,6 +23,7 @@ const start = lasts && canRestart ? startWithSmallMemory(process) : undefined;
 if (start !== undefined) process.execve?.(start.file, start.args, start.env);
 // Only now, so that it is not read twice.
 const { dispatch } = await import('./dispatch.ts');
+const { LOADERS } = await import('./loaders.ts');
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -57,21 +58,7 @@ const exitCode = await dispatch({
   stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  commands: {
-    import: () => import('./commands/import.ts'),
-    serve: () => import('./commands/serve.ts'),
-    ingest: () => import('./commands/ingest.ts'),
-    backfill: () => import('./commands/backfill.ts'),
-    verify: () => import('./commands/verify.ts'),
-    snapshot: () => import('./commands/snapshot.ts'),
-    plan: () => import('./commands/plan.ts'),
-    doctor: () => import('./commands/doctor.ts'),
-    chains: () => import('./commands/chains.ts'),
-    dev: () => import('./commands/dev.ts'),
-    keys: () => import('./commands/keys.ts'),
-    config: () => import('./commands/config.ts'),
-    completion: () => import('./commands/completion.ts'),
-  },
+  commands: LOADERS,
 });
 
 // After a signal or a failure, whatever did not end in time must not keep the process.

@@ -85,12 +85,14 @@ export async function withProgress<T>(
 }
 
 /** One terminal line: a wrapped bar could not be redrawn. */
-function fitLine(label: string, facts: string, fraction: number | undefined, columns = 80): string {
+function fitLine(label: string, facts: string, fraction: number | undefined, width?: number): string {
+  // A terminal that does not know its width says 0.
+  const columns = width || 80;
   const room = columns - 1 - label.length - facts.length - 4;
   if (fraction === undefined || room < 10) return `${label} ${facts}`.slice(0, columns - 1);
-  const width = Math.min(room, 40);
-  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * width);
-  return `${label} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${facts}`;
+  const bar = Math.min(room, 40);
+  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * bar);
+  return `${label} [${'#'.repeat(filled)}${'.'.repeat(bar - filled)}] ${facts}`;
 }
 
 function formatRate(rate: number): string {

@@ -68,7 +68,7 @@ function parseSetting(spec: OptionSpec, setting: Setting): unknown {
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const given = spec.isSecret === true ? '' : `, not ${JSON.stringify(setting.text)}`;
-    throw new UsageError(`${setting.origin}: ${error.message}${given}`);
+    throw new UsageError(`${setting.origin}: ${error.message}${given}`, { hints: error.hints });
   }
 }
 

@@ -110,7 +110,9 @@ export function urls(text: string): readonly string[] {
   return text.split(',').map((part) => {
     const url = URL.canParse(part) ? new URL(part) : undefined;
     if (url !== undefined && /^(?:https?|wss?):$/.test(url.protocol)) return part;
-    throw new UsageError('expected URLs that begin with http, https, ws or wss');
+    throw new UsageError('expected URLs that begin with http, https, ws or wss', {
+      hints: ['such as http://127.0.0.1:8555 or wss://HOST/v1/KEY; in a file or a variable, too'],
+    });
   });
 }
 

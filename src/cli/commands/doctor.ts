@@ -19,7 +19,7 @@ export async function run(options: CommandOptions<'doctor'>, context: CommandCon
   } else {
     const paint = painter(stdout, sources.env);
     // Elsewhere a check stays one line, for grep.
-    const columns = stdout.isTTY === true ? (stdout.columns ?? 80) : undefined;
+    const columns = stdout.isTTY === true ? stdout.columns || 80 : undefined;
     stdout.write(renderSections(sections, { paint, columns }));
     stdout.write(
       `\n${paint({ ready: 'green', works: 'yellow', fails: 'red' }[verdict] as 'red', summary)}\n`,

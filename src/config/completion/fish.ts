@@ -18,7 +18,8 @@ export function fishCompletion(commands: readonly CommandModel[]): string {
 
 function optionOf({ flag, doc, takesValue, words, paths }: FlagModel): string {
   const parts = [`-l ${flag.slice(2)}`, `-d ${quoted(doc)}`];
-  if (takesValue) parts.push('-r');
+  // -x has no files beside the words, -r has.
+  if (takesValue) parts.push(paths === 'none' ? '-x' : '-r');
   if (paths === 'files') parts.push('-F');
   const folders = paths === 'folders' ? ['(__fish_complete_directories)'] : [];
   const choices = [...words, ...folders];

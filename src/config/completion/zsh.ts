@@ -9,13 +9,14 @@ export function zshCompletion(commands: readonly CommandModel[]): string {
   });
   return `#compdef chain-query
 # zsh completion of chain-query. Made by: chain-query completion zsh
+${mixedOf(commands).join('\n')}
 _chain_query() {
-  local -a commands
-  commands=(
+  local -a known
+  known=(
 ${described.join('\n')}
   )
   if ((CURRENT == 2)); then
-    _describe -t commands command commands
+    _describe -t commands command known
     return
   fi
   shift words
@@ -33,13 +34,23 @@ function argumentOf({ flag, doc, takesValue, isRepeatable, words, paths }: FlagM
   const many = isRepeatable ? '*' : '';
   if (!takesValue) return quoted(`${many}${flag}[${text}]`);
   const files = { files: '_files', folders: '_files -/', none: ' ' }[paths];
-  const action =
-    words.length === 0
-      ? files
-      : paths === 'none'
-        ? `(${words.join(' ')})`
-        : `{_alternative "words:name:(${words.join(' ')})" "files:file:${files}"}`;
+  const action = words.length === 0 ? files : paths === 'none' ? `(${words.join(' ')})` : functionOf(flag);
   return quoted(`${many}${flag}=[${text}]:value:${action}`);
+}
+
+/** Words and files together need a function of their own. */
+function mixedOf(commands: readonly CommandModel[]): readonly string[] {
+  const flags = new Map(commands.flatMap((command) => command.flags.map((flag) => [flag.flag, flag])));
+  return [...flags.values()]
+    .filter(({ words, paths }) => words.length > 0 && paths !== 'none')
+    .map(
+      ({ flag, words }) =>
+        `${functionOf(flag)}() { _alternative ${quoted(`names:name:(${words.join(' ')})`)} 'files:file:_files' }`,
+    );
+}
+
+function functionOf(flag: string): string {
+  return `_chain_query${flag.slice(1).replaceAll('-', '_')}`;
 }
 
 function quoted(text: string): string {
