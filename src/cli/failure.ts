@@ -21,8 +21,8 @@ export class StoppedError extends Error {
 
 /** What an error says may come from far: a terminal must not obey it, and a line must stay one. */
 const MAX_LENGTH = 1_000;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+/** Control characters, line separators, and what turns the direction of writing. */
+const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /** The message of an error and of what caused it, on one line that is safe to print. */
 export function describeError(error: unknown): string {

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { onTerminal } from '../support/serve/terminal.ts';
 import { type LiveChain, startLiveAnvil } from '../support/servers/live-chain.ts';
 import { runToEnd, type TempDir, tempDir } from '../support/servers/process.ts';
-import { onTerminal } from '../support/servers/terminal.ts';
 import { owner } from '../support/workload/token.ts';
 
 const CTRL_C = '\u0003';

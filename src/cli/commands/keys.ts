@@ -17,7 +17,10 @@ export async function run(options: CommandOptions<'keys'>, context: CommandConte
   const text = existsSync(options.keys) ? readFileSync(options.keys, 'utf8') : '';
   const { json } = options;
   if (verb === 'list') {
-    if (json) printJson(stdout, { keys: readKeys(text).map(({ hash: _, ...record }) => record) });
+    if (json)
+      printJson(stdout, {
+        keys: readKeys(text).map(({ id, name, created, grant }) => ({ id, name, created, grant })),
+      });
     else stdout.write(list(text));
   } else if (verb === 'revoke') {
     revoke(text, options);

@@ -68,7 +68,7 @@ export function renderCommandHelp(command: Command): string {
 /** Every option of a command, or of all of them, with all that is said of it. */
 export function renderAllOptions(command?: Command): string {
   const lines = command === undefined ? ['Usage: chain-query <command> [options]', ''] : headOf(command);
-  for (const [group, rows] of Map.groupBy(rowsOf(command), ([, { group }]) => group)) {
+  for (const [group, rows] of Map.groupBy(rowsOf(command), ([, spec]) => spec.group)) {
     lines.push(`${group}:`);
     for (const [name, spec] of rows) {
       const of = command === undefined ? ` (${spec.commands.join(', ')})` : '';

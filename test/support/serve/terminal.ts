@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { repoRoot } from './paths.ts';
-import { until } from './process.ts';
-import { programs } from './serving.ts';
+import { repoRoot } from '../servers/paths.ts';
+import { until } from '../servers/process.ts';
+import { programs } from '../servers/serving.ts';
 
 /** A command on a terminal of its own, as a person has it. */
 export interface TerminalRun extends AsyncDisposable {
