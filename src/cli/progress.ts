@@ -31,7 +31,8 @@ export function createProgress({
   stream,
   now = () => performance.now(),
 }: ProgressOptions): Progress {
-  const started = now();
+  // From the first sign of it: what comes before, such as opening a store, says nothing about the rate.
+  let started = 0;
   const terminal = stream.isTTY === true;
   const interval = terminal ? BAR_INTERVAL_MS : LINE_INTERVAL_MS;
   let drawnAt = Number.NEGATIVE_INFINITY;
@@ -59,7 +60,10 @@ export function createProgress({
 
   return {
     update(done, total) {
-      first ??= done;
+      if (first === undefined) {
+        first = done;
+        started = now();
+      }
       last = { done, total };
       dirty = true;
       if (now() - drawnAt >= interval) draw();
@@ -81,6 +85,25 @@ export async function withProgress<T>(
     return await work((done, total) => progress.update(done, total));
   } finally {
     progress.finish();
+  }
+}
+
+/** The same for work in stages, each with its unit, of which one goes on at a time: a line and a rate each. */
+export async function withStages<T>(
+  options: Omit<ProgressOptions, 'unit'>,
+  work: (onProgress: (unit: string, done: number, total: number | undefined) => void) => Promise<T>,
+): Promise<T> {
+  let current: { readonly unit: string; readonly progress: Progress } | undefined;
+  try {
+    return await work((unit, done, total) => {
+      if (current?.unit !== unit) {
+        current?.progress.finish();
+        current = { unit, progress: createProgress({ ...options, unit }) };
+      }
+      current.progress.update(done, total);
+    });
+  } finally {
+    current?.progress.finish();
   }
 }
 

@@ -1,5 +1,8 @@
-// What is printed to whoever got a command wrong: what it is, and what to do next.
-import { describe, expect, it } from 'vitest';
+// What is printed to whoever got a command wrong: what it is, and what to do next; and to scripts.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { dispatch } from './dispatch.ts';
 import { LOADERS } from './loaders.ts';
 
@@ -57,4 +60,54 @@ describe('usage', () => {
     expect(stderr).toMatch(words);
     expect(stderr).toMatch(/Try chain-query \w+ --help\.\n$/);
   });
+});
+
+describe('--json', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'chain-query-json-'));
+  const keys = join(folder, 'keys.yaml');
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function json(...args: readonly string[]): Promise<unknown> {
+    const { code, stdout, stderr } = await run([...args, '--json']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  }
+
+  it('gives one document, of the shape in docs/cli.md', async () => {
+    expect(await json('--version')).toEqual({
+      ...{ version: '1.2.3', node: process.versions.node },
+      ...{ platform: process.platform, arch: process.arch },
+    });
+    expect(await json('chains')).toMatchObject({
+      chains: expect.arrayContaining([
+        expect.objectContaining({ name: 'op-mainnet', chainId: 10, blockTimeMs: 2_000 }),
+      ]),
+    });
+    expect(await json('plan', '--chain', 'base')).toMatchObject({ chain: 'base', demand: {}, plan: {} });
+    expect(await json('config', 'check')).toEqual({ ok: true, set: ['json'], warnings: [] });
+  });
+
+  it('of keys, without their hashes', async () => {
+    const added = await json('keys', 'add', '--keys', keys, '--key-name', 'alice');
+    expect(added).toEqual({ name: 'alice', key: expect.stringMatching(/^cq_/) });
+    const listed = (await json('keys', 'list', '--keys', keys)) as { keys: readonly { id: string }[] };
+    expect(listed).toEqual({
+      keys: [{ id: expect.any(String), name: 'alice', created: expect.any(String), grant: {} }],
+    });
+    const id = listed.keys[0]?.id ?? '';
+    expect(await json('keys', 'revoke', '--keys', keys, '--key-id', id)).toEqual({ revoked: id });
+    expect(await json('keys', 'list', '--keys', keys)).toEqual({ keys: [] });
+  });
+
+  it('leaves stdout empty when it fails', async () => {
+    expect(await run(['plan', '--chain', 'nope', '--json'])).toMatchObject({ code: 2, stdout: '' });
+  });
+});
+
+it('has help in every way that it is asked for', async () => {
+  const [screen, all] = [await run(['serve', '--help']), await run(['serve', '--help', '--all'])];
+  expect(await run(['help', 'serve'])).toEqual(screen);
+  expect(await run(['help', 'serve', '--all'])).toEqual(all);
+  expect(await run(['--help', '--all'])).toEqual(await run(['help', '--all']));
+  expect(all.stdout.length).toBeGreaterThan(10 * screen.stdout.length);
 });

@@ -2,17 +2,19 @@ import type { CommandOptions } from '../../config/table.ts';
 import { exportStore, restoreStore, type SnapshotModules } from '../../maintenance/snapshot/snapshot.ts';
 import type { CommandContext } from '../dispatch.ts';
 import { printJson } from '../print.ts';
-import { withProgress } from '../progress.ts';
+import { withStages } from '../progress.ts';
 
 /** `chain-query snapshot export|restore`: a store as a folder of files, and back. */
 export async function run(options: CommandOptions<'snapshot'>, context: CommandContext): Promise<void> {
   const { verb, signal, stdout, stderr } = context;
   const label = verb === 'export' ? 'export' : 'restore';
   const watched = <T>(work: (modules: SnapshotModules) => Promise<T>): Promise<T> =>
-    withProgress({ label, unit: 'keys', stream: stderr }, (onKeys) =>
-      withProgress({ label, unit: 'blocks', stream: stderr }, (onBlocks) =>
-        work({ signal, onBlocks, onKeys: (done) => onKeys(done, undefined) }),
-      ),
+    withStages({ label, stream: stderr }, (onProgress) =>
+      work({
+        signal,
+        onBlocks: (done, total) => onProgress('blocks', done, total),
+        onKeys: (done) => onProgress('keys', done, undefined),
+      }),
     );
   if (verb === 'export') {
     const { manifest, written } = await watched((modules) => exportStore(options, modules));
