@@ -83,3 +83,17 @@ it('says that chains differ, and who is away', async () => {
   expect(output).toMatch(/fail +reachable +ECONNREFUSED .*→ check the URL/);
   expect(output).toMatch(/^will not work: reachable \(upstream .*chain \(upstreams together\)/m);
 });
+
+it('gives a script its verdict', async () => {
+  const { code, output } = await doctor('--upstream', anvil.http, '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(output)).toMatchObject({
+    verdict: 'works',
+    sections: expect.arrayContaining([
+      {
+        title: `upstream ${anvil.http}`,
+        findings: expect.arrayContaining([{ level: 'ok', what: 'chain id', detail: '31337' }]),
+      },
+    ]),
+  });
+});

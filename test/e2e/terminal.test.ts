@@ -1,10 +1,13 @@
 // What a person sees: the program on a real pseudo terminal.
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onTerminal } from '../support/serve/terminal.ts';
 import { type LiveChain, startLiveAnvil } from '../support/servers/live-chain.ts';
+import { importArguments } from '../support/servers/node.ts';
 import { runToEnd, type TempDir, tempDir } from '../support/servers/process.ts';
 import { owner } from '../support/workload/token.ts';
 
@@ -95,4 +98,41 @@ it('doctor comes to a verdict within a narrow terminal, in colours', async () =>
   const checks = plain.slice(0, -1).filter((line) => /^ {2}(ok|warn|fail)/.test(line));
   expect(checks.length).toBeGreaterThan(8);
   expect(Math.max(...checks.map((line) => line.length))).toBeLessThanOrEqual(60);
+});
+
+describe('work that takes long', () => {
+  const data = (): string => join(dir.path, 'imported');
+  const snapshot = (): string => join(dir.path, 'snapshot');
+
+  it('draws a bar with rate and time left on a terminal', async () => {
+    await using run = onTerminal([...importArguments(data())], { columns: 72 });
+    expect(await run.exited).toBe(0);
+    expect(stripVTControlCharacters(run.shown())).toMatch(
+      /\rimport \[#+\] (\d+)\/\1 blocks, [\d.]+ blocks\/s, 0s left\r\n/,
+    );
+    expect(run.shown()).toMatch(/\r\nimported \d+ blocks, head \d+ 0x[\da-f]{64}\r\n$/);
+  });
+
+  it('writes lines elsewhere, and one JSON document to stdout for scripts', async () => {
+    const sh = async (args: readonly string[]): Promise<{ readonly out: unknown; readonly err: string }> => {
+      const child = spawn(process.execPath, ['src/cli/main.ts', ...args, '--json']);
+      const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      return { out: JSON.parse(out), err };
+    };
+    const block = { number: expect.any(Number), hash: expect.stringMatching(/^0x/) };
+    const again = await sh(importArguments(data()));
+    expect(again.out).toEqual({ imported: 0, head: block });
+    expect(again.err).toMatch(/^import: \d+\/\d+ blocks, .*\n/);
+    const verified = await sh(['verify', '--data', data()]);
+    expect(verified.out).toEqual({
+      ...{ verdict: 'sound', blocks: expect.any(Number), head: block, stateRootChecked: true },
+    });
+    const exported = await sh(['snapshot', 'export', '--data', data(), '--snapshot', snapshot()]);
+    const segments = expect.any(Number);
+    expect(exported.out).toEqual({ lowest: block, head: block, segments, written: segments });
+    expect(exported.err).toMatch(/^export: \d+ keys, /m);
+    const restored = join(dir.path, 'restored');
+    const back = await sh(['snapshot', 'restore', '--data', restored, '--snapshot', snapshot()]);
+    expect(back.out).toEqual({ lowest: block, head: block, stateProven: true });
+  });
 });
