@@ -1,5 +1,6 @@
 // Writes the pages that follow from code. With --check, writes nothing and fails if a page has drifted.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { renderExitCodes } from '../src/cli/exit-codes.ts';
 import { renderOptionsPage, renderProfileSettings } from '../src/config/render.ts';
 import { filterMethods } from '../src/methods/filters/filter-methods.ts';
 import { renderMethodDocs, renderMethodPage } from '../src/methods/method-docs.ts';
@@ -29,6 +30,11 @@ const PAGES = [
         'settings',
         renderProfileSettings(),
       ),
+  },
+  {
+    path: 'docs/cli.md',
+    render: () =>
+      replaceBetween(readFileSync(new URL('docs/cli.md', root), 'utf8'), 'exit codes', renderExitCodes()),
   },
   { path: 'docs/chains.md', render: renderChainsPage },
   { path: 'docs/methods.md', render: () => renderMethodDocs(METHODS) },

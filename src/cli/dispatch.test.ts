@@ -14,6 +14,7 @@ const idle: CommandLoaders = {
   config: async () => ({ run: async () => {} }),
   snapshot: async () => ({ run: async () => {} }),
   plan: async () => ({ run: async () => {} }),
+  completion: async () => ({ run: async () => {} }),
 };
 
 async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {
@@ -23,6 +24,7 @@ async function run(args: readonly string[], commands: Partial<CommandLoaders> = 
     env: {},
     version: '1.2.3',
     signal: new AbortController().signal,
+    stdin: () => process.stdin,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
     commands: { ...idle, ...commands },
@@ -68,9 +70,12 @@ it.each([
   [['serv'], 'chain-query: unknown command serv. Did you mean serve?\nTry chain-query --help.\n'],
   [
     ['verify'],
-    'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\nTry chain-query verify --help.\n',
+    'chain-query: --data DIR is missing (or set CHAIN_QUERY_DATA)\n  → run: chain-query verify --data DIR\nTry chain-query verify --help.\n',
   ],
-  [['config', 'chek'], 'chain-query: config needs one of check, print\nTry chain-query config --help.\n'],
+  [
+    ['config', 'chek'],
+    'chain-query: config needs one of check, print. Did you mean check?\nTry chain-query config --help.\n',
+  ],
   [['user:s3cret@host'], 'chain-query: unknown command.\nTry chain-query --help.\n'],
   [['toString'], 'chain-query: unknown command toString.\nTry chain-query --help.\n'],
 ])('calls %j a usage error', async (args, stderr) => {

@@ -1,7 +1,17 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { EXIT_CODES } from './exit-codes.ts';
+import { StoppedError } from './failure.ts';
 import { startWithSmallMemory } from './memory-flags.ts';
+import { tooOld } from './node-version.ts';
+
+// Before all else: an older Node cannot even read the rest.
+const old = tooOld(process.versions.node, process.execPath);
+if (old !== undefined) {
+  process.stderr.write(old);
+  process.exit(EXIT_CODES.failure.code);
+}
 
 /** Commands that run until they are stopped. */
 const LASTING = ['serve', 'ingest', 'dev'];
@@ -13,6 +23,7 @@ const start = lasts && canRestart ? startWithSmallMemory(process) : undefined;
 if (start !== undefined) process.execve?.(start.file, start.args, start.env);
 // Only now, so that it is not read twice.
 const { dispatch } = await import('./dispatch.ts');
+const { LOADERS } = await import('./loaders.ts');
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -23,37 +34,31 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.on(name, () => {
     // Whoever asks twice does not want to wait for the drain.
     if (shutdown.signal.aborted) process.exit(128 + constants.signals[name]);
-    shutdown.abort(new Error(`stopped by ${name}`));
+    shutdown.abort(new StoppedError(name, constants.signals[name]));
   });
 }
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  // Whoever reads has seen enough, as `head` does: other programs end by this signal. A node goes on.
-  if (!lasts) process.exit(128 + constants.signals.SIGPIPE);
+  // A node goes on: what it says there is only for who looks on.
+  if (lasts) return;
+  // Whoever reads has seen enough, as `head` does: other programs end by this signal.
+  if (error.code === 'EPIPE') process.exit(EXIT_CODES.brokenPipe.code);
+  process.stderr.write(`chain-query: the output cannot be written: ${error.message}\n`);
+  process.exit(EXIT_CODES.failure.code);
 });
+// Nobody hears of it: there is no other place to say so.
+process.stderr.on('error', () => {});
 
 const exitCode = await dispatch({
   args: process.argv.slice(2),
   env: process.env,
   version,
   signal: shutdown.signal,
+  // Made when it is asked for: nearly nobody does.
+  stdin: () => process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
-  commands: {
-    import: () => import('./commands/import.ts'),
-    serve: () => import('./commands/serve.ts'),
-    ingest: () => import('./commands/ingest.ts'),
-    backfill: () => import('./commands/backfill.ts'),
-    verify: () => import('./commands/verify.ts'),
-    snapshot: () => import('./commands/snapshot.ts'),
-    plan: () => import('./commands/plan.ts'),
-    doctor: () => import('./commands/doctor.ts'),
-    chains: () => import('./commands/chains.ts'),
-    dev: () => import('./commands/dev.ts'),
-    keys: () => import('./commands/keys.ts'),
-    config: () => import('./commands/config.ts'),
-  },
+  commands: LOADERS,
 });
 
 // After a signal or a failure, whatever did not end in time must not keep the process.

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createProgress, withProgress } from './progress.ts';
+import { createProgress, withProgress, withStages } from './progress.ts';
 
 function setup(stream: { isTTY?: boolean; columns?: number }) {
   const written: string[] = [];
@@ -82,4 +82,28 @@ it('leaves the bar behind when the work fails', async () => {
   });
   await expect(work).rejects.toThrow('bad block');
   expect(written.at(-1)).toBe('\n');
+});
+
+it('gives each stage a line of its own, and a rate from its own beginning', async () => {
+  const written: string[] = [];
+  let time = 0;
+  const stream = { isTTY: true, columns: 80, write: (text: string) => written.push(text) };
+  await withStages({ label: 'export', stream, now: () => time }, async (onProgress) => {
+    time = 60_000;
+    onProgress('keys', 0, undefined);
+    time += 1_000;
+    onProgress('keys', 500, undefined);
+    onProgress('blocks', 0, 10);
+    time += 1_000;
+    onProgress('blocks', 10, 10);
+  });
+  expect(written.filter((text) => text === '\n')).toHaveLength(2);
+  expect(written.findLast((text) => text.includes('keys'))).toContain('export 500 keys, 500 keys/s');
+  expect(written.at(-2)).toContain('10/10 blocks, 10.0 blocks/s');
+});
+
+it('draws on a terminal that does not know its width', () => {
+  const { progress, written } = setup({ isTTY: true, columns: 0 });
+  progress.update(5, 10);
+  expect(written[0]).toContain('5/10 blocks');
 });

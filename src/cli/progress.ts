@@ -31,7 +31,8 @@ export function createProgress({
   stream,
   now = () => performance.now(),
 }: ProgressOptions): Progress {
-  const started = now();
+  // From the first sign of it: what comes before, such as opening a store, says nothing about the rate.
+  let started = 0;
   const terminal = stream.isTTY === true;
   const interval = terminal ? BAR_INTERVAL_MS : LINE_INTERVAL_MS;
   let drawnAt = Number.NEGATIVE_INFINITY;
@@ -59,7 +60,10 @@ export function createProgress({
 
   return {
     update(done, total) {
-      first ??= done;
+      if (first === undefined) {
+        first = done;
+        started = now();
+      }
       last = { done, total };
       dirty = true;
       if (now() - drawnAt >= interval) draw();
@@ -84,13 +88,34 @@ export async function withProgress<T>(
   }
 }
 
+/** The same for work in stages, each with its unit, of which one goes on at a time: a line and a rate each. */
+export async function withStages<T>(
+  options: Omit<ProgressOptions, 'unit'>,
+  work: (onProgress: (unit: string, done: number, total: number | undefined) => void) => Promise<T>,
+): Promise<T> {
+  let current: { readonly unit: string; readonly progress: Progress } | undefined;
+  try {
+    return await work((unit, done, total) => {
+      if (current?.unit !== unit) {
+        current?.progress.finish();
+        current = { unit, progress: createProgress({ ...options, unit }) };
+      }
+      current.progress.update(done, total);
+    });
+  } finally {
+    current?.progress.finish();
+  }
+}
+
 /** One terminal line: a wrapped bar could not be redrawn. */
-function fitLine(label: string, facts: string, fraction: number | undefined, columns = 80): string {
+function fitLine(label: string, facts: string, fraction: number | undefined, width?: number): string {
+  // A terminal that does not know its width says 0.
+  const columns = width || 80;
   const room = columns - 1 - label.length - facts.length - 4;
   if (fraction === undefined || room < 10) return `${label} ${facts}`.slice(0, columns - 1);
-  const width = Math.min(room, 40);
-  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * width);
-  return `${label} [${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${facts}`;
+  const bar = Math.min(room, 40);
+  const filled = Math.round(Math.min(1, Math.max(0, fraction)) * bar);
+  return `${label} [${'#'.repeat(filled)}${'.'.repeat(bar - filled)}] ${facts}`;
 }
 
 function formatRate(rate: number): string {

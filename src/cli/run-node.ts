@@ -6,8 +6,10 @@ import { UsageError } from '../config/usage-error.ts';
 import { type Node, type Role, startNode } from '../node/start.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { logUncaught, logWarnings } from '../telemetry/process-log.ts';
-import type { CommandContext } from './dispatch.ts';
+import { showBanner } from './banner.ts';
+import { type CommandContext, isCausedBy } from './dispatch.ts';
 import { describeError, LoggedError } from './failure.ts';
+import { hintsFor } from './hints.ts';
 import { writeWhole } from './whole-file.ts';
 
 /** Runs a node until a signal, then lets running requests finish. */
@@ -22,7 +24,7 @@ export async function runNode(
   try {
     await serve(role, options, { ...context, logger });
   } catch (error) {
-    if (isStopped(error, context.signal)) {
+    if (context.signal.aborted && isCausedBy(error, context.signal.reason)) {
       // An ingester may have waited for days for its turn: that it is told to end is no failure.
       logger.info('stopped before there was anything to drain');
       return;
@@ -30,16 +32,10 @@ export async function runNode(
     // For a person one line of text, as with every command; for whatever reads the log, one more line of it.
     const isRead = context.stderr.isTTY !== true && logger.isLevelEnabled('fatal');
     if (error instanceof UsageError || error instanceof LoggedError || !isRead) throw error;
-    logger.fatal({ err: error }, describeError(error));
+    const hints = hintsFor(error, role);
+    logger.fatal({ err: error, ...(hints.length > 0 && { hints }) }, describeError(error));
     throw new LoggedError(`${role} failed`, { cause: error });
   }
-}
-
-/** Whether something ended because of the signal, and of nothing else. */
-function isStopped(error: unknown, signal: AbortSignal): boolean {
-  for (let cause = error; signal.aborted && cause instanceof Error; cause = cause.cause)
-    if (cause === signal.reason) return true;
-  return false;
 }
 
 async function serve(
@@ -52,6 +48,7 @@ async function serve(
     if (options.listenPortFile !== undefined)
       writeWhole(options.listenPortFile, `${JSON.stringify(node.addresses)}\n`);
     logger.info(node.addresses, role === 'ingest' ? 'ingesting' : 'serving');
+    await showBanner(role, node, options, context);
     using _ = reloadOnHangup(node, context, logger);
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');

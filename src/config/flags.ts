@@ -47,7 +47,10 @@ export function readFlags(command: Command, args: readonly string[]): Settings {
     const [flag = ''] = (args[token.index] ?? '').split('=', 1);
     const name = NAMES.get(flag);
     if (name === undefined) throw new UsageError(`unknown option ${flag}.${suggestion(flag, accepted)}`);
-    if (!accepted.includes(flag)) throw new UsageError(`${flag} is not an option of ${command}`);
+    if (!accepted.includes(flag)) {
+      const hints = [`it is one of ${OPTIONS[name].commands.join(', ')}`];
+      throw new UsageError(`${flag} is not an option of ${command}`, { hints });
+    }
     const { repeatable, isSwitch }: OptionSpec = OPTIONS[name];
     const before = settings.get(name);
     if (before !== undefined && repeatable !== true) throw new UsageError(`${flag} is given twice`);

@@ -1,6 +1,7 @@
 import { chainDefaults } from './chain-defaults.ts';
 import { readConfigFile } from './file.ts';
 import { readFlags, type Setting, type Settings } from './flags.ts';
+import { commandWith } from './help/help.ts';
 import { flagOf, rowsOf, variableOf } from './rows.ts';
 import { type Command, isRequired, type OptionSpec } from './spec.ts';
 import type { CommandOptions, OptionName } from './table.ts';
@@ -27,7 +28,9 @@ export function loadOptions<C extends Command>(command: C, sources: OptionSource
     const setting = settings.get(name);
     if (setting !== undefined) options[name] = parseSetting(spec, setting);
     else if (isRequired(spec, command)) {
-      throw new UsageError(`${flagOf(name)} ${spec.value} is missing (or set ${variableOf(name)})`);
+      throw new UsageError(`${flagOf(name)} ${spec.value} is missing (or set ${variableOf(name)})`, {
+        hints: [`run: ${commandWith(command, name, spec)}`],
+      });
     } else options[name] = undefined;
   }
   // The rows of the command are exactly the keys of CommandOptions, and each parser returns its row's type.
@@ -65,7 +68,7 @@ function parseSetting(spec: OptionSpec, setting: Setting): unknown {
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const given = spec.isSecret === true ? '' : `, not ${JSON.stringify(setting.text)}`;
-    throw new UsageError(`${setting.origin}: ${error.message}${given}`);
+    throw new UsageError(`${setting.origin}: ${error.message}${given}`, { hints: error.hints });
   }
 }
 

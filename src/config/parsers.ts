@@ -11,7 +11,11 @@ export interface Endpoint {
 }
 
 /** Turns the text of a flag, variable or file value into an option, or throws `UsageError` saying what it expected. */
-export type Parser<T> = (text: string) => T;
+export interface Parser<T> {
+  (text: string): T;
+  /** All that it takes, or all words among it: shells complete them. */
+  readonly words?: readonly string[];
+}
 
 const UNITS = { '': 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 } as const;
 
@@ -87,24 +91,28 @@ export function undoWindow(text: string): UndoWindow {
 
 /** Accepts one of a few words. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): Parser<Word> {
-  return (text) => {
+  const parse = (text: string): Word => {
     const word = words.find((candidate) => candidate === text);
     if (word === undefined) throw new UsageError(`expected one of ${words.join(', ')}`);
     return word;
   };
+  return Object.assign(parse, { words });
 }
 
 /** Accepts `on` and `off`. */
 export function toggle(text: string): boolean {
   return oneOf('on', 'off')(text) === 'on';
 }
+toggle.words = ['on', 'off'] as const;
 
 /** Accepts HTTP and WebSocket URLs, separated by commas. */
 export function urls(text: string): readonly string[] {
   return text.split(',').map((part) => {
     const url = URL.canParse(part) ? new URL(part) : undefined;
     if (url !== undefined && /^(?:https?|wss?):$/.test(url.protocol)) return part;
-    throw new UsageError('expected URLs that begin with http, https, ws or wss');
+    throw new UsageError('expected URLs that begin with http, https, ws or wss', {
+      hints: ['such as http://127.0.0.1:8555 or wss://HOST/v1/KEY; in a file or a variable, too'],
+    });
   });
 }
 
@@ -173,6 +181,7 @@ export function anchorChoice(text: string): 'latest' | 'safe' | 'finalized' | nu
   if (text === 'latest' || text === 'safe' || text === 'finalized') return text;
   return count({ min: 0, max: Number.MAX_SAFE_INTEGER })(text);
 }
+anchorChoice.words = ['latest', 'safe', 'finalized'] as const;
 
 /** Accepts `HOST:PORT`, with brackets around an IPv6 host, or `off`. */
 export function endpoint(text: string): Endpoint | 'off' {

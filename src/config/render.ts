@@ -1,42 +1,6 @@
 import { PROFILE_DEFAULTS, PROFILE_SETTINGS } from './profiles.ts';
-import { flagOf, type OPTION_ROWS, rowsOf, variableOf } from './rows.ts';
-import { COMMANDS, type Command, isRequired, type OptionSpec, VERBS } from './spec.ts';
-import type { OptionName } from './table.ts';
-
-/** The help text of the program. */
-export function renderHelp(): string {
-  const width = Math.max(...Object.keys(COMMANDS).map((command) => command.length));
-  const commands = Object.entries(COMMANDS).map(([command, doc]) => `  ${command.padEnd(width)}  ${doc}`);
-  return `${[
-    'Usage: chain-query <command> [options]',
-    '',
-    'Commands:',
-    ...commands,
-    '',
-    'chain-query <command> --help lists the options of a command.',
-    'chain-query --version prints the version.',
-  ].join('\n')}\n`;
-}
-
-/** The help text of one command. */
-export function renderCommandHelp(command: Command): string {
-  const rows = rowsOf(command);
-  const width = Math.max(...rows.map(([name, spec]) => usageOf(name, spec).length));
-  const verbs = VERBS[command] === undefined ? '' : ` ${VERBS[command].join('|')}`;
-  const lines = [`Usage: chain-query ${command}${verbs} [options]`, '', `${COMMANDS[command]}.`];
-  for (const [heading, section] of sectionsOf(rows)) {
-    lines.push('', `${heading}:`);
-    for (const [name, spec] of section) {
-      lines.push(`  ${usageOf(name, spec).padEnd(width)}  ${spec.doc}${defaultNote(spec, command)}`);
-    }
-  }
-  lines.push(
-    '',
-    'Every option is also an environment variable (--max-body-bytes: CHAIN_QUERY_MAX_BODY_BYTES)',
-  );
-  lines.push('and a key of the config file (maxBodyBytes).');
-  return `${lines.join('\n')}\n`;
-}
+import { type OPTION_ROWS, rowsOf, usageOf, variableOf } from './rows.ts';
+import type { OptionSpec } from './spec.ts';
 
 /** docs/options.md. */
 export function renderOptionsPage(): string {
@@ -85,19 +49,9 @@ type Rows = typeof OPTION_ROWS;
 /** The common ones first, then the others by what they are about, in the order of the table. */
 function sectionsOf(rows: Rows): ReadonlyMap<string, Rows> {
   return Map.groupBy(
-    [...rows].sort(([, a], [, b]) => Number(b.isCommon ?? false) - Number(a.isCommon ?? false)),
-    ([, spec]) => (spec.isCommon === true ? 'Options' : `Advanced: ${spec.group}`),
+    [...rows].sort(([, a], [, b]) => Number(b.brief !== undefined) - Number(a.brief !== undefined)),
+    ([, spec]) => (spec.brief !== undefined ? 'Options' : `Advanced: ${spec.group}`),
   );
-}
-
-function usageOf(name: OptionName, spec: OptionSpec): string {
-  if (spec.isSwitch === true) return flagOf(name);
-  return `${flagOf(name)} ${spec.value}${spec.repeatable === true ? '…' : ''}`;
-}
-
-function defaultNote(spec: OptionSpec, command: Command): string {
-  if (spec.default !== undefined) return ` [${spec.default}]`;
-  return isRequired(spec, command) ? ' [required]' : '';
 }
 
 function neededBy({ required }: OptionSpec): string {

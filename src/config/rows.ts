@@ -21,3 +21,9 @@ export function flagOf(name: OptionName): string {
 export function variableOf(name: OptionName): string {
   return `CHAIN_QUERY_${flagOf(name).slice(2).replaceAll('-', '_').toUpperCase()}`;
 }
+
+/** The flag with what stands for its value. */
+export function usageOf(name: OptionName, spec: OptionSpec): string {
+  if (spec.isSwitch === true) return flagOf(name);
+  return `${flagOf(name)} ${spec.value}${spec.repeatable === true ? '…' : ''}`;
+}

@@ -1,20 +1,20 @@
 import type { Parser } from './parsers.ts';
 
-/** The commands that exist. */
+/** The commands that exist, each in a line that fits a help screen. */
 export const COMMANDS = {
+  dev: 'Run a local chain with pre-confirmations: nothing to set up',
+  serve: 'Serve a store over JSON-RPC; with --upstream, follow a live chain',
+  ingest: 'Follow a chain into the store of a fleet; others wait',
   import: 'Execute and verify a chain from genesis into an embedded store',
-  serve: 'Serve a store over JSON-RPC; with upstreams, keep it at the head of a live chain',
-  ingest: 'Follow a chain and write it into a store in CQL, for replicas; several wait for each other',
-  backfill: 'Fetch and verify history below where a copy began; can be stopped and run again at any time',
-  verify: 'Re-check what a store holds',
-  snapshot:
-    'Export a store as a folder of sealed files, or restore one from it: to back up, to move, to begin with',
-  plan: 'Work out what disk, memory and machines a fleet takes',
+  backfill: 'Fetch and verify history below where a copy began; can be resumed',
+  snapshot: 'Export a store as a folder of sealed files, or restore one from it',
   doctor: 'Check upstreams, store, clock and limits, and say what to fix',
-  chains: 'Print the table of chains: ids, newest forks, pre-confirmations, what is not executed',
-  dev: 'Run a local chain with pre-confirmations and serve it: nothing to set up',
+  verify: 'Re-check what a store holds',
+  plan: 'Work out what disk, memory and machines a fleet takes',
+  chains: 'Print the chains known by name: ids, forks, pre-confirmations',
   keys: 'Add, list and revoke API keys of the dedicated listener',
-  config: 'Check what is configured, or print it with where it comes from; secrets are hidden',
+  config: 'Check or print what is configured, and by what; hides secrets',
+  completion: 'Print a script that completes commands and options in a shell',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
@@ -24,6 +24,32 @@ export const VERBS: Partial<Readonly<Record<Command, readonly string[]>>> = {
   keys: ['add', 'list', 'revoke'],
   config: ['check', 'print'],
   snapshot: ['export', 'restore'],
+  completion: ['bash', 'zsh', 'fish'],
+};
+
+/** The commands as help shows them; a test holds that each is in one group. */
+export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Run: ['dev', 'serve', 'ingest'],
+  'Load and keep': ['import', 'backfill', 'snapshot'],
+  'Look and plan': ['doctor', 'verify', 'plan', 'chains'],
+  'Set up': ['keys', 'config', 'completion'],
+};
+
+/** How each command is most often run. */
+export const EXAMPLES: Readonly<Record<Command, string>> = {
+  dev: 'dev',
+  serve: 'serve --chain op-mainnet --upstream https://HOST',
+  ingest: 'ingest --store cql://HOST/KEYSPACE --upstream https://HOST',
+  import: 'import --data DIR --genesis FILE --blocks FILE.rlp',
+  backfill: 'backfill --data DIR --upstream https://HOST --from 0',
+  snapshot: 'snapshot export --data DIR --snapshot FOLDER',
+  doctor: 'doctor --chain op-mainnet --upstream https://HOST',
+  verify: 'verify --data DIR',
+  plan: 'plan --chain base --rps 1000 --retention 90d',
+  chains: 'chains',
+  keys: 'keys add --keys keys.yaml --key-name alice',
+  config: 'config print --config node.yaml',
+  completion: 'completion bash',
 };
 
 const GROUPS = [
@@ -59,8 +85,8 @@ export interface OptionSpec<T = unknown> {
   readonly value: string;
   readonly parse: Parser<T>;
   readonly doc: string;
-  /** One of the few that most people set: it stands before the others in help texts. */
-  readonly isCommon?: true;
+  /** Marks one of the few that most people set: what a help screen says of it, within a line. */
+  readonly brief?: string;
   readonly default?: string;
   /** By which commands. Without it and without a default, the option may be left out. */
   readonly required?: readonly Command[];

@@ -13,7 +13,7 @@ import { SENDING_OPTIONS } from './options/sending.ts';
 import { SIMULATE_OPTIONS } from './options/simulate.ts';
 import { STATE_OPTIONS } from './options/state.ts';
 import { WEBSOCKET_OPTIONS } from './options/websocket.ts';
-import { bytes, count, endpoint, hostNames, oneOf, path, threads, undoWindow } from './parsers.ts';
+import { bytes, count, endpoint, hostNames, oneOf, path, threads, toggle, undoWindow } from './parsers.ts';
 import { profileChoices } from './profiles.ts';
 import type { Command, OptionSpec } from './spec.ts';
 
@@ -26,6 +26,17 @@ const ALL_AND_PLAN = [...ALL, 'plan'] as const satisfies readonly Command[];
 const SERVE_AND_DOCTOR = ['serve', 'doctor'] as const satisfies readonly Command[];
 const SERVE = ['serve'] as const satisfies readonly Command[];
 const WRITING = ['import', 'serve', 'backfill', 'snapshot'] as const satisfies readonly Command[];
+const PRINTING = [
+  'import',
+  'backfill',
+  'verify',
+  'snapshot',
+  'doctor',
+  'plan',
+  'chains',
+  'keys',
+  'config',
+] as const satisfies readonly Command[];
 const IMPORT = ['import'] as const satisfies readonly Command[];
 const MILLISECONDS = { min: 1, max: 3_600_000 };
 
@@ -36,7 +47,7 @@ export const OPTIONS = {
     commands: ALL_AND_DEV,
     value: 'FILE',
     parse: path,
-    isCommon: true,
+    brief: 'YAML or JSON file with options',
     doc: 'YAML or JSON file with options. Cannot itself be set in the file.',
   },
   logLevel: {
@@ -45,9 +56,19 @@ export const OPTIONS = {
     value: 'LEVEL',
     parse: oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     default: 'info',
-    isCommon: true,
     isReloaded: true,
+    brief: 'trace, debug, info, warn, error, fatal, silent',
     doc: 'Least severe level that is logged: trace, debug, info, warn, error, fatal or silent.',
+  },
+  json: {
+    group: 'General',
+    commands: PRINTING,
+    value: 'SWITCH',
+    parse: toggle,
+    default: 'off',
+    isSwitch: true,
+    brief: 'One JSON document on stdout in place of text',
+    doc: 'Print one JSON document on stdout in place of text. See docs/cli.md for its shapes.',
   },
   ...OBSERVING_OPTIONS,
   data: {
@@ -56,7 +77,7 @@ export const OPTIONS = {
     value: 'DIR',
     parse: path,
     required: ON_FOLDERS,
-    isCommon: true,
+    brief: 'Folder of the embedded store',
     doc: 'Folder of the embedded store. `serve` and `snapshot` need it unless they have --store.',
   },
   genesis: {
@@ -65,7 +86,7 @@ export const OPTIONS = {
     value: 'FILE',
     parse: path,
     required: IMPORT,
-    isCommon: true,
+    brief: 'Genesis file: chain config and first state',
     doc: 'Genesis file with the chain config and the first state.',
   },
   blocks: {
@@ -74,7 +95,7 @@ export const OPTIONS = {
     value: 'FILE',
     parse: path,
     required: IMPORT,
-    isCommon: true,
+    brief: 'File of RLP blocks, from block 1 on',
     doc: 'RLP blocks to execute, one after another, from block 1.',
   },
   importBatch: {
@@ -111,7 +132,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8545',
-    isCommon: true,
+    brief: 'No key needed; `off` closes it',
     doc: 'Public listener: no key, eth_getBlockReceipts answers 403. `off` closes it.',
   },
   dedicated: {
@@ -120,7 +141,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8546',
-    isCommon: true,
+    brief: 'All methods, for keys; `off` closes it',
     doc: 'Dedicated listener: every method and wider limits, for those with a key (--keys, --jwks). While there are none, it serves without one, on loopback alone. `off` closes it.',
   },
   admin: {
@@ -129,7 +150,7 @@ export const OPTIONS = {
     value: 'HOST:PORT',
     parse: endpoint,
     default: '127.0.0.1:8547',
-    isCommon: true,
+    brief: 'Dashboard, health, metrics; `off`',
     doc: 'Admin listener: health and metrics. `off` closes it.',
   },
   profile: {
@@ -139,7 +160,6 @@ export const OPTIONS = {
     parse: profileChoices,
     repeatable: true,
     isNested: true,
-    isCommon: true,
     isReloaded: true,
     doc: 'What an endpoint serves, to whom, and how much: public.rate=500. A name other than public and dedicated is a further endpoint, with a listen of its own. See docs/endpoints.md.',
   },
@@ -164,6 +184,7 @@ export const OPTIONS = {
     value: 'N',
     parse: threads,
     default: 'auto',
+    brief: 'Serving threads',
     doc: 'Serving threads, all on one shared state. `auto` is one per core.',
   },
   readyWorkerMs: {

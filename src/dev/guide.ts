@@ -3,6 +3,7 @@ import { ACCOUNTS, CHAIN_ID, COUNTER, SIGNED_INCREMENT } from './client/genesis.
 
 /** Where things are. */
 export interface Places {
+  readonly version: string;
   readonly chain: Pick<DevChain, 'client' | 'url'>;
   readonly stream: string;
   /** Of our node; a listener that is off is absent. */
@@ -10,16 +11,17 @@ export interface Places {
 }
 
 /** What is there, and three lines to paste that show a pre-confirmed answer. */
-export function renderGuide({ chain, stream, addresses }: Places): string {
+export function renderGuide({ version, chain, stream, addresses }: Places): string {
   const place = (name: string, address: string | undefined, what: string): readonly string[] =>
     address === undefined ? [] : [`  ${name.padEnd(12)}http://${address}  ${what}`];
   const reading = addresses.public ?? addresses.dedicated;
   return `${[
-    'A local chain: pre-confirmed every 200 ms, a block every 2 s.',
+    `Chain Query ${version}: a local chain, pre-confirmed every 200 ms, a block every 2 s.`,
     '',
     ...place('read', addresses.public, 'the public endpoint: it sends transactions, too'),
     ...place('', addresses.dedicated, 'the dedicated one: eth_getBlockReceipts too'),
     ...place('', addresses.admin, '/readyz, /metrics'),
+    ...(addresses.admin === undefined ? [] : [`  dashboard   http://${addresses.admin}/`]),
     `  send to     ${chain.url}  or to the chain itself: ${chain.client}, chain id ${CHAIN_ID}`,
     `  flashblocks ${stream}`,
     `  a contract  ${COUNTER.address}  count() ${COUNTER.count}, increment() ${COUNTER.increment}`,

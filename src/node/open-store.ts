@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { Registry } from 'prom-client';
 import { cqlOptions } from '../config/cql-options.ts';
 import type { CommandOptions } from '../config/table.ts';
@@ -9,6 +9,7 @@ import { measureIndex, measureStoreRequests, measureWritten } from '../store/cql
 import type { CqlReplica } from '../store/cql/replica.ts';
 import { StoreError } from '../store/error.ts';
 import { type LmdbStore, openLmdbStore, openWrittenStore } from '../store/lmdb/index.ts';
+import { makeFolder } from '../store/lmdb/make-folder.ts';
 import { measureStore } from '../store/lmdb/metrics.ts';
 import { holdWriterLock } from '../store/lmdb/write/writer-lock.ts';
 import { isBeingRestored } from '../store/restoring.ts';
@@ -53,7 +54,7 @@ async function openOwn(options: CommandOptions<'serve'>, modules: StoreModules):
   const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
   if (path === undefined) throw new Error('neither --data nor --store is given');
   const follows = options.upstream !== undefined;
-  if (follows) mkdirSync(path, { recursive: true });
+  if (follows) makeFolder(path);
   else if (!existsSync(path)) {
     throw new Error(`${path} does not exist: import a chain first, or follow one with --upstream`);
   }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { timestampOf } from '../chain/header-time.ts';
 import { expectPackages } from '../config/packages/optional-packages.ts';
 import type { CommandOptions } from '../config/table.ts';
 import { nativeMemory, Trimmer } from '../executor/memory.ts';
@@ -7,6 +8,7 @@ import { lowerPoolPriority } from '../executor/pool-priority.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
 import { appliedEverywhere, newProgress } from '../feed/progress.ts';
 import type { ChainCopy } from '../follow/chain-copy.ts';
+import type { Condition } from '../follow/health/readiness.ts';
 import { WritingHealth } from '../follow/health/writing.ts';
 import { openCopy } from '../follow/open-copy.ts';
 import { Shares } from '../primitives/shares.ts';
@@ -39,12 +41,21 @@ const TRIM_CHECK_MS = 5_000;
 /** What is left for the feed has so long to be sent. */
 const FEED_CLOSE_MS = 1_000;
 
+/** What a person wants to know of a node that has started. */
+export interface NodeFacts extends Pick<Condition, 'head' | 'lag' | 'leader' | 'issues'> {
+  readonly chainId: bigint;
+  /** Seconds since 1970, of the head. */
+  readonly headTime: number | undefined;
+}
+
 /** A running node. */
 export interface Node {
   /** Where it listens, as `host:port`, by the names of profiles and `admin`; what is off is absent. */
   readonly addresses: Readonly<Record<string, string>>;
   /** Aborted, with the reason, when it cannot go on: half a node that answers at random is worse than none. */
   readonly failed: AbortSignal;
+  /** What it holds and whom it follows, now. */
+  facts(): Promise<NodeFacts>;
   /** Goes by other options, as far as they can change, and reads keys and certificates again. */
   reload(options: CommandOptions<'serve'>): void;
   /** Has `/readyz` say that no more requests should be sent here; they are served as before. */
@@ -222,6 +233,12 @@ export async function startNode(
     return {
       addresses: addressesOf(endpoints, admin),
       failed: failure.signal,
+      async facts() {
+        const { head, lag, leader, issues } = await chain.condition();
+        const header = head && (await opened.store.header(head));
+        const headTime = header && timestampOf(header);
+        return { chainId: chain.executor.chainId, head, headTime, lag, leader, issues };
+      },
       reload: onReload,
       drain,
       close,

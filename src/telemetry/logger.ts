@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
-import { errorFields } from './error-fields.ts';
-import { stderrLog } from './log-destination.ts';
+import { errorFields } from './log/error-fields.ts';
+import { stderrLog } from './log/log-destination.ts';
+import { isLogRead, terminalLine } from './log/terminal-log.ts';
 import { REDACTED_PATHS, redactUrls } from './redact.ts';
 
 export type { Logger } from 'pino';
@@ -8,7 +9,7 @@ export type { Logger } from 'pino';
 /** Severity from which lines are written. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
-/** Makes the process's logger: JSON lines on stderr, because stdout belongs to a command's result. */
+/** Makes the process's logger: JSON lines on stderr, because stdout belongs to a command's result; on a terminal, lines for a person. */
 export function createLogger(level: LogLevel, destination: DestinationStream = stderrLog): Logger {
   const options: LoggerOptions = {
     level,
@@ -18,7 +19,8 @@ export function createLogger(level: LogLevel, destination: DestinationStream = s
     formatters: { level: (label) => ({ level: label }) },
     hooks: {
       // Messages, URLs in fields and stack traces alike: the line is the only place that sees them all.
-      streamWrite: redactUrls,
+      streamWrite:
+        isLogRead && destination === stderrLog ? (line) => terminalLine(redactUrls(line)) : redactUrls,
     },
     serializers: { err: (error: unknown) => errorFields(error) },
   };

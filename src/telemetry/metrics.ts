@@ -1,5 +1,5 @@
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { stderrLog } from './log-destination.ts';
+import { stderrLog } from './log/log-destination.ts';
 
 /** Makes a registry of its own, so that two nodes in one process never share or collide on metrics. */
 export function createMetricsRegistry(): Registry {

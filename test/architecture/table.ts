@@ -305,6 +305,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   node: {
     holds: 'composition: start, stop',
     imports: [
+      'chain',
       'config',
       'executor',
       'feed',
@@ -323,7 +324,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   cli: {
-    holds: 'commands, progress',
+    holds: 'commands, progress, what to do about failures, the banner',
     imports: [
       'config',
       'dev',
@@ -334,8 +335,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'maintenance/snapshot',
       'maintenance/verify',
       'node',
+      'primitives',
       'rpc/auth',
       'rules',
+      'source/pool',
+      'source/transport',
       'telemetry',
     ],
   },

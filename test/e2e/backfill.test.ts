@@ -133,7 +133,7 @@ describe('backfill', () => {
     await tables.root.close();
     const damaged = await runProgram(['verify', '--data', copy, ...MAP]);
     expect(damaged.output).toMatch(new RegExp(`chain-query: block ${number} .*receipts`));
-    expect(damaged.code).toBe(1);
+    expect(damaged.code).toBe(3);
   });
 
   it('has nothing to do twice, and refuses a gap', async () => {

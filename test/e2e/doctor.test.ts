@@ -78,8 +78,22 @@ it('says that chains differ, and who is away', async () => {
     '--upstream',
     away,
   );
-  expect(code).toBe(1);
+  expect(code).toBe(3);
   expect(output).toMatch(/fail +chain +they are of different chains: 1337, 31337/);
   expect(output).toMatch(/fail +reachable +ECONNREFUSED .*→ check the URL/);
-  expect(output).toMatch(/chain-query: \d+ checks failed/);
+  expect(output).toMatch(/^will not work: reachable \(upstream .*chain \(upstreams together\)/m);
+});
+
+it('gives a script its verdict', async () => {
+  const { code, output } = await doctor('--upstream', anvil.http, '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(output)).toMatchObject({
+    verdict: 'works',
+    sections: expect.arrayContaining([
+      {
+        title: `upstream ${anvil.http}`,
+        findings: expect.arrayContaining([{ level: 'ok', what: 'chain id', detail: '31337' }]),
+      },
+    ]),
+  });
 });

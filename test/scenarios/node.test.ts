@@ -255,7 +255,12 @@ describe('a node that cannot start says why in one line', () => {
     const silent = await runProgram(['serve', '--data', dir.path, ...off, '--log-level', 'silent']);
     expect(silent).toEqual({
       code: 1,
-      output: `chain-query: ${dir.path} holds no chain: import one first\n`,
+      output: [
+        `chain-query: ${dir.path} holds no chain: import one first`,
+        '  → follow a chain into it: chain-query serve --data DIR --upstream URL',
+        '  → or import one: chain-query import --data DIR --genesis FILE --blocks FILE',
+        '',
+      ].join('\n'),
     });
   });
 

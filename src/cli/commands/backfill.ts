@@ -2,6 +2,7 @@ import type { CommandOptions } from '../../config/table.ts';
 import { backfill } from '../../maintenance/backfill/backfill.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import type { CommandContext } from '../dispatch.ts';
+import { printJson } from '../print.ts';
 import { withProgress } from '../progress.ts';
 
 /** `chain-query backfill`: adds verified history below what a store holds. */
@@ -14,5 +15,6 @@ export async function run(options: CommandOptions<'backfill'>, context: CommandC
   );
   // Stopped half-way is not success, even if it stopped cleanly.
   signal.throwIfAborted();
-  stdout.write(`backfilled ${blocks} blocks and ${logs} logs, lowest ${lowest.number} ${lowest.hash}\n`);
+  if (options.json) printJson(stdout, { blocks, logs, lowest });
+  else stdout.write(`backfilled ${blocks} blocks and ${logs} logs, lowest ${lowest.number} ${lowest.hash}\n`);
 }

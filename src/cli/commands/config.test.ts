@@ -9,7 +9,8 @@ async function config(verb: string, args: readonly string[], env: Record<string,
   let printed = '';
   const stdout = { write: (text: string) => (printed += text) };
   const signal = new AbortController().signal;
-  await run({}, { verb, sources: { args, env }, signal, stdout, stderr: stdout });
+  const context = { verb, version: '1', sources: { args, env }, signal, stdin: () => process.stdin };
+  await run({ json: args.includes('--json') }, { ...context, stdout, stderr: stdout });
   return printed;
 }
 
@@ -53,4 +54,23 @@ it('prints a file that means the same', async () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+it('prints the same as one JSON document, without credentials', async () => {
+  const env = { CHAIN_QUERY_UPSTREAM: 'https://user:s3cret@one/v2/s3cret', CHAIN_QUERY_TREADS: '3' };
+  const printed = await config('print', ['--json', '--threads', '2'], env);
+  expect(printed).not.toContain('s3cret');
+  expect(JSON.parse(printed)).toMatchObject({
+    options: {
+      threads: { value: '2', origin: '--threads' },
+      upstream: { value: 'https://***@one/v2/***', origin: 'CHAIN_QUERY_UPSTREAM' },
+      public: { value: '127.0.0.1:8545', origin: 'default' },
+      history: null,
+    },
+  });
+  expect(JSON.parse(await config('check', ['--json'], env))).toEqual({
+    ok: true,
+    set: ['json', 'upstream'],
+    warnings: ['CHAIN_QUERY_TREADS is not an option. Did you mean CHAIN_QUERY_THREADS?'],
+  });
 });

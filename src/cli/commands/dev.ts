@@ -28,7 +28,7 @@ export async function run(options: CommandOptions<'dev'>, context: CommandContex
   const reading = addresses['public'] ?? addresses['dedicated'];
   if (reading !== undefined) await firstPreconfirmation(`http://${reading}`, end);
   if (!end.aborted) {
-    stdout.write(renderGuide({ chain, stream: stream.url, addresses }));
+    stdout.write(renderGuide({ version: context.version, chain, stream: stream.url, addresses }));
     await once(end, 'abort');
   }
   growth.failed.throwIfAborted();

@@ -5,6 +5,7 @@ import { UsageError } from '../../config/usage-error.ts';
 import { formatApiKey } from '../../rpc/auth/api-key.ts';
 import { addKey, readKeys, removeKey } from '../../rpc/auth/key-file.ts';
 import type { CommandContext } from '../dispatch.ts';
+import { printJson } from '../print.ts';
 import { writeWhole } from '../whole-file.ts';
 
 /** For the owner alone, although hashes let nobody in. */
@@ -14,14 +15,29 @@ const OWNER_ONLY = 0o600;
 export async function run(options: CommandOptions<'keys'>, context: CommandContext): Promise<void> {
   const { verb, stdout } = context;
   const text = existsSync(options.keys) ? readFileSync(options.keys, 'utf8') : '';
-  if (verb === 'list') stdout.write(list(text));
-  else if (verb === 'revoke') revoke(text, options);
-  else stdout.write(`${add(text, options, context)}\n`);
+  const { json } = options;
+  if (verb === 'list') {
+    if (json)
+      printJson(stdout, {
+        keys: readKeys(text).map(({ id, name, created, grant }) => ({ id, name, created, grant })),
+      });
+    else stdout.write(list(text));
+  } else if (verb === 'revoke') {
+    revoke(text, options);
+    if (json) printJson(stdout, { revoked: options.keyId });
+  } else {
+    const key = add(text, options, context);
+    if (json) printJson(stdout, { name: options.keyName, key });
+    else stdout.write(`${key}\n`);
+  }
 }
 
 /** Writes a new key's hash, and gives the key, which is shown this once. */
 function add(text: string, { keys, keyName }: CommandOptions<'keys'>, { sources }: CommandContext): string {
-  if (keyName === undefined) throw new UsageError('--key-name NAME is missing');
+  if (keyName === undefined)
+    throw new UsageError('--key-name NAME is missing', {
+      hints: ['run: chain-query keys add --keys FILE --key-name NAME'],
+    });
   const settings = settingsOf('keys', sources);
   const said = {
     methods: settings.get('keyMethods')?.text.split(','),
@@ -36,7 +52,10 @@ function add(text: string, { keys, keyName }: CommandOptions<'keys'>, { sources 
 }
 
 function revoke(text: string, { keys, keyId }: CommandOptions<'keys'>): void {
-  if (keyId === undefined) throw new UsageError('--key-id ID is missing');
+  if (keyId === undefined)
+    throw new UsageError('--key-id ID is missing', {
+      hints: ['chain-query keys list --keys FILE shows the ids'],
+    });
   writeWhole(keys, removeKey(text, keyId), OWNER_ONLY);
 }
 

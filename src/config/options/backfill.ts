@@ -12,7 +12,7 @@ export const BACKFILL_OPTIONS = {
     value: 'BLOCK',
     parse: count(BLOCK_NUMBER),
     default: '0',
-    isCommon: true,
+    brief: 'Lowest block to fetch',
     doc: 'Lowest block to fetch.',
   },
   to: {
@@ -20,7 +20,7 @@ export const BACKFILL_OPTIONS = {
     commands: BACKFILL,
     value: 'BLOCK',
     parse: count(BLOCK_NUMBER),
-    isCommon: true,
+    brief: 'Highest block; left out, just below what is held',
     doc: 'Highest block to fetch; must not leave a gap below what is held. Left out, it is the one just below that.',
   },
   backfillInFlight: {

@@ -18,6 +18,7 @@ export const DEV_OPTIONS = {
     commands: DEV,
     value: 'FILE',
     parse: path,
+    brief: 'op-geth that runs the chain; else from PATH',
     doc: 'op-geth that runs the chain. Left out, it is looked for on PATH; without one, it is anvil.',
   },
   anvil: {
@@ -25,6 +26,7 @@ export const DEV_OPTIONS = {
     commands: DEV,
     value: 'FILE',
     parse: path,
+    brief: 'anvil that runs it; else the npm package, or PATH',
     doc: 'anvil that runs the chain. Left out, it is the installed npm package, or on PATH.',
   },
   chainRpc: {
@@ -33,6 +35,7 @@ export const DEV_OPTIONS = {
     value: 'HOST:PORT',
     parse: alwaysOn,
     default: '127.0.0.1:8555',
+    brief: 'Where the chain takes transactions',
     doc: 'Where the chain takes transactions. Whoever reaches it can do anything with it.',
   },
 } as const satisfies Record<string, OptionSpec>;

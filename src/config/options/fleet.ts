@@ -12,6 +12,7 @@ export const FLEET_OPTIONS = {
     commands: ON_STORE,
     value: 'URL',
     parse: cqlPlace,
+    brief: 'Store of a fleet: cql://HOST,…/KEYSPACE',
     doc: 'Store in Cassandra or another CQL server instead of --data: cql://HOST[:PORT],…/KEYSPACE[?dc=NAME&chain=NAME&replicas=N]. `ingest` writes it, `serve` is a replica of it, `snapshot` reads or fills it.',
   },
   storeCredentials: {
@@ -52,6 +53,7 @@ export const FLEET_OPTIONS = {
     parse: natsUrls,
     isSecret: true,
     repeatable: true,
+    brief: 'NATS servers of a fleet: nats://HOST:PORT',
     doc: 'NATS servers (JetStream) that carry outcomes from the ingester to replicas: nats://HOST:PORT, or tls://. All of one cluster.',
   },
   feedReplicas: {

@@ -18,7 +18,7 @@ export const FOLLOWING_OPTIONS = {
     isSecret: true,
     repeatable: true,
     required: BACKFILL,
-    isCommon: true,
+    brief: 'JSON-RPC server of the chain, http or ws',
     doc: 'JSON-RPC server of the chain to follow, over HTTP or WebSocket. Several are used together.',
   },
   chain: {
@@ -27,7 +27,7 @@ export const FOLLOWING_OPTIONS = {
     required: ['plan'],
     value: 'NAME|FILE',
     parse: path,
-    isCommon: true,
+    brief: 'A name that `chains` prints, or a genesis file',
     doc: 'Rules of the chain: a name of docs/chains.md or a genesis file. Left out, they are those kept in the store, else they go by the chain id.',
   },
   anchor: {
@@ -120,7 +120,7 @@ export const FOLLOWING_OPTIONS = {
     parse: urls,
     isSecret: true,
     repeatable: true,
-    isCommon: true,
+    brief: 'Archive server for state before the copy began',
     doc: 'Archive server that is asked for state below the anchor. Without one, that is an error.',
   },
   history: {
@@ -128,7 +128,7 @@ export const FOLLOWING_OPTIONS = {
     commands: SERVE,
     value: 'SPAN',
     parse: span(MANY),
-    isCommon: true,
+    brief: 'What is kept: 100000b, 30d; left out, all',
     doc: 'What is kept: blocks (100000b), a time (30d), or the larger of both; at least the undo window. What is older is deleted. Left out, all is kept.',
   },
   upstreamTimeoutMs: {

@@ -20,7 +20,7 @@ export const KEY_OPTIONS = {
     value: 'FILE',
     parse: path,
     required: KEYS,
-    isCommon: true,
+    brief: 'File of API keys, made by chain-query keys',
     doc: 'File with the hashes of API keys for the dedicated listener, made by `chain-query keys`. Read again when it changes.',
   },
   jwks: {
@@ -35,6 +35,7 @@ export const KEY_OPTIONS = {
     commands: KEYS,
     value: 'NAME',
     parse: keyName,
+    brief: 'Whose key it is (add)',
     doc: 'Whose key it is, for whoever reads the file.',
   },
   keyId: {
@@ -42,6 +43,7 @@ export const KEY_OPTIONS = {
     commands: KEYS,
     value: 'ID',
     parse: path,
+    brief: 'The key to revoke, as list shows it (revoke)',
     doc: 'The key to revoke: the second part of its text, which `keys list` shows.',
   },
   keyMethods: {
@@ -50,6 +52,7 @@ export const KEY_OPTIONS = {
     value: 'METHOD',
     parse: methodNames,
     repeatable: true,
+    brief: 'The only methods of a new key (add)',
     doc: 'The only methods that a new key serves. Left out, all of the listener.',
   },
   keyRate: {
@@ -57,6 +60,7 @@ export const KEY_OPTIONS = {
     commands: KEYS,
     value: 'N',
     parse: count(MANY),
+    brief: 'Units of cost a second of a new key (add)',
     doc: 'Units of cost a second of a new key.',
   },
   keyLogsRange: {

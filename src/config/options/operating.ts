@@ -1,4 +1,4 @@
-import { count, duration, path, share, toggle } from '../parsers.ts';
+import { count, duration, path, share } from '../parsers.ts';
 import type { Command, OptionSpec } from '../spec.ts';
 
 const PLAN = ['plan'] as const satisfies readonly Command[];
@@ -13,7 +13,7 @@ export const OPERATING_OPTIONS = {
     value: 'DIR',
     parse: path,
     required: SNAPSHOT,
-    isCommon: true,
+    brief: 'Folder of the snapshot',
     doc: 'Folder of the snapshot that is written or restored. An export into one that is there writes what is new. See docs/snapshots.md.',
   },
   retention: {
@@ -22,7 +22,7 @@ export const OPERATING_OPTIONS = {
     value: 'TIME',
     parse: duration({ min: 3_600_000, max: 3_650 * DAY_MS }),
     default: '90d',
-    isCommon: true,
+    brief: 'How long blocks and state are kept',
     doc: 'How long blocks and their state are kept.',
   },
   rps: {
@@ -31,7 +31,7 @@ export const OPERATING_OPTIONS = {
     value: 'N',
     parse: count({ min: 0, max: 1_000_000_000 }),
     default: '1000',
-    isCommon: true,
+    brief: 'Requests a second that the fleet answers',
     doc: 'Requests a second that the fleet answers.',
   },
   callsShare: {
@@ -40,7 +40,7 @@ export const OPERATING_OPTIONS = {
     value: 'SHARE',
     parse: share,
     default: '0.3',
-    isCommon: true,
+    brief: 'Part of them that are calls, 0 to 1',
     doc: 'Which part of them are calls (eth_call, eth_estimateGas), from 0 to 1.',
   },
   tps: {
@@ -48,7 +48,7 @@ export const OPERATING_OPTIONS = {
     commands: PLAN,
     value: 'N',
     parse: count({ min: 0, max: 1_000_000 }),
-    isCommon: true,
+    brief: 'Transactions a second; left out, 60 a block',
     doc: 'Transactions a second of the chain. Left out, 60 a block, which is a busy one of Base.',
   },
   replicaCores: {
@@ -57,17 +57,7 @@ export const OPERATING_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 1_024 }),
     default: '8',
-    isCommon: true,
+    brief: 'Cores of one replica',
     doc: 'Cores of one replica.',
-  },
-  json: {
-    group: 'Planning',
-    commands: PLAN,
-    value: 'on|off',
-    parse: toggle,
-    default: 'off',
-    isSwitch: true,
-    isCommon: true,
-    doc: 'Print JSON in place of lines.',
   },
 } as const satisfies Record<string, OptionSpec>;

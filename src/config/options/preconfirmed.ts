@@ -14,7 +14,7 @@ export const PRECONFIRMED_OPTIONS = {
     parse: sourceUrls,
     isSecret: true,
     repeatable: true,
-    isCommon: true,
+    brief: 'Pre-confirmed blocks: a ws stream, or http to poll',
     doc: 'Where flashblocks of the chain that is followed come from: a WebSocket that sends them or has newFlashblocks, or an http URL whose pending block is polled. `raw+` or `rpc+` before ws says which. Several are used together.',
   },
   preconfirmedBlocks: {

@@ -13,7 +13,7 @@ export const SENDING_OPTIONS = {
     parse: sendTargets,
     isSecret: true,
     repeatable: true,
-    isCommon: true,
+    brief: 'Where transactions go; left out, upstreams; or `off`',
     doc: 'Where transactions are sent: the first that can be reached. Left out, to the upstream that leads, then to the others; `off` sends none.',
   },
   syncTimeoutMs: {

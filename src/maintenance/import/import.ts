@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { BlockRef, Outcome } from '../../chain/outcome.ts';
 import type { CommandOptions } from '../../config/table.ts';
 import { NativeExecutor, readHeader } from '../../executor/native-executor.ts';
@@ -10,6 +10,7 @@ import { leastUndoBlocks } from '../../primitives/undo-window.ts';
 import { headerAt } from '../../store/canonical-header.ts';
 import type { Store } from '../../store/interface.ts';
 import { openLmdbStore } from '../../store/lmdb/index.ts';
+import { makeFolder } from '../../store/lmdb/make-folder.ts';
 import { holdWriterLock } from '../../store/lmdb/write/writer-lock.ts';
 import { storeLoader } from '../../store/state-loader.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -42,7 +43,7 @@ async function importFile(
 ): Promise<{ readonly imported: number; readonly head: BlockRef }> {
   const { data: path, storeMapSize: mapSizeBytes, diskReserve: diskReserveBytes } = options;
   const undoWindow = leastUndoBlocks(options.undoWindow);
-  mkdirSync(path, { recursive: true });
+  makeFolder(path);
   using _ = holdWriterLock(path);
   const store: Store = await openLmdbStore({ path, undoWindow, mapSizeBytes, diskReserveBytes });
   try {

@@ -36,7 +36,8 @@ export async function verifyStore(
 ): Promise<Verified> {
   const store = await openExisting(options);
   try {
-    const nothing = new VerificationError('the store holds no chain');
+    // Not damage: there is nothing that could be wrong.
+    const nothing = new Error('the store holds no chain');
     const rules = await rulesOfCopy(store, nothing);
     const marks = await store.marks();
     if (marks === undefined) throw nothing;
