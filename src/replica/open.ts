@@ -108,6 +108,7 @@ export async function openReplica(
         }
         return { head: store.marks()?.head, lag: undefined, issues };
       },
+      upstreams: () => source?.status() ?? [],
       start() {
         // Not before there are threads: they would miss how a pre-confirmed block began.
         feed = hearFeed(options, { ...modules, preconfirming }, () => wake.wake());
