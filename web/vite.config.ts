@@ -25,7 +25,16 @@ export default defineConfig({
   root: import.meta.dirname,
   plugins: [compressAhead()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
-  build: { outDir, emptyOutDir: true, target: 'es2022', modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+  },
   // `vite web` shows edits at once, of a node that runs.
-  server: { host: '127.0.0.1', proxy: { '/dashboard': 'http://127.0.0.1:8547', '/rpc': { target: 'http://127.0.0.1:8547', ws: true } } },
+  server: {
+    host: '127.0.0.1',
+    proxy: { '/dashboard': 'http://127.0.0.1:8547', '/rpc': { target: 'http://127.0.0.1:8547', ws: true } },
+  },
 });

@@ -66,7 +66,12 @@ function Fork(): JSX.Element | null {
 const MARKS = { ok: '●', warn: '▲', bad: '■', unknown: '○' } as const;
 
 function Banner(): JSX.Element {
-  const { level, title, detail } = verdictOf(useCell(contact), useCell(facts), useCell(stats), useCell(notes));
+  const { level, title, detail } = verdictOf(
+    useCell(contact),
+    useCell(facts),
+    useCell(stats),
+    useCell(notes),
+  );
   return (
     <section class={`banner ${level}`} aria-label="State of the node">
       <span class="mark" aria-hidden="true">

@@ -40,7 +40,11 @@ export function verdictOf(
   notes: readonly Note[],
 ): Verdict {
   if (contact === 'lost')
-    return { level: 'unknown', title: 'No contact', detail: 'The node does not answer. What is below is old.' };
+    return {
+      level: 'unknown',
+      title: 'No contact',
+      detail: 'The node does not answer. What is below is old.',
+    };
   if (contact === 'full')
     return {
       level: 'unknown',
@@ -67,9 +71,14 @@ export function verdictOf(
     };
   const anchored = notes.findLast(({ kind }) => kind === 'anchor');
   if (anchored !== undefined && now.at - anchored.at < ANCHOR_SHOWN_MS)
-    return { level: 'warn', title: 'Re-anchored', detail: 'A new copy of the chain began. History grows from here.' };
+    return {
+      level: 'warn',
+      title: 'Re-anchored',
+      detail: 'A new copy of the chain began. History grows from here.',
+    };
   const [warning] = now.warnings;
-  if (warning !== undefined) return { level: 'warn', title: 'Ready, with a warning', detail: sentence(warning) };
+  if (warning !== undefined)
+    return { level: 'warn', title: 'Ready, with a warning', detail: sentence(warning) };
   return { level: 'ok', ...workload(now, before) };
 }
 

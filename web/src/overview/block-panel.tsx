@@ -44,7 +44,9 @@ function Filling(): JSX.Element {
     const age = duration(measured?.now.preconfirmedAge);
     return (
       <div class="filling empty">
-        <p>{stale ? `No flashblock for ${age}. pending answers as latest.` : 'Nothing is pre-confirmed now.'}</p>
+        <p>
+          {stale ? `No flashblock for ${age}. pending answers as latest.` : 'Nothing is pre-confirmed now.'}
+        </p>
         <Cells block={undefined} expected={perBlock} />
       </div>
     );
@@ -57,9 +59,12 @@ function Filling(): JSX.Element {
       <p>
         <strong class="num">{count(block.number)}</strong>
         <span class="tag">{block.state === 'sealed' ? 'sealed' : 'pre-confirmed'}</span>
-        <span class="num">{count(transactions)} transactions</span>
         <span class="num">
-          {(gasUsed / 1e6).toFixed(2)} of {(block.gasLimit / 1e6).toFixed(0)} M gas ({(used * 100).toFixed(1)} %)
+          {count(transactions)} {transactions === 1 ? 'transaction' : 'transactions'}
+        </span>
+        <span class="num">
+          {(gasUsed / 1e6).toFixed(2)} of {(block.gasLimit / 1e6).toFixed(0)} M gas ({(used * 100).toFixed(1)}{' '}
+          %)
         </span>
       </p>
       <Cells block={block} expected={perBlock} />
@@ -85,7 +90,11 @@ function Cells({
         if (cell === undefined) return <li key={at} class="cell" aria-hidden="true" />;
         const height = cell.transactions === 0 ? 6 : 20 + 80 * Math.sqrt(cell.transactions / most);
         return (
-          <li key={at} class="cell there" title={`flashblock ${cell.index}: ${cell.transactions} transactions`}>
+          <li
+            key={at}
+            class="cell there"
+            title={`flashblock ${cell.index}: ${cell.transactions} transactions`}
+          >
             <svg viewBox="0 0 10 100" preserveAspectRatio="none" aria-hidden="true">
               <rect y={100 - height} width="10" height={height} />
             </svg>
@@ -100,17 +109,21 @@ function Cells({
 function Strip(): JSX.Element {
   const all = useCell(blocks);
   return (
-    <ol class="strip" aria-label="Confirmed blocks, newest last">
-      {all.map((block) => (
-        <Confirmed key={block.hash} block={block} />
-      ))}
-    </ol>
+    <div class="confirmed">
+      <span class="note">confirmed, by gas</span>
+      <ol class="strip" aria-label="Confirmed blocks, newest last">
+        {all.map((block) => (
+          <Confirmed key={block.hash} block={block} />
+        ))}
+      </ol>
+    </div>
   );
 }
 
 function Confirmed({ block }: { readonly block: HeadBlock }): JSX.Element {
   const used = block.gasLimit === 0 ? 0 : block.gasUsed / block.gasLimit;
-  const height = Math.max(3, Math.min(100, used * 100));
+  // By its root: the bars of a quiet chain can be told apart, too.
+  const height = Math.max(8, Math.min(100, Math.sqrt(used) * 100));
   const words = `block ${count(block.number)}, ${block.transactions ?? 'unknown'} transactions, ${(used * 100).toFixed(1)} % gas`;
   return (
     <li title={words}>

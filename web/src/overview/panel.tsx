@@ -41,7 +41,7 @@ export function Meter({
       <span class="num">{value}</span>
       <svg class={`bar ${level}`} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
         <rect class="track" width="100" height="4" />
-        <rect class="fill" width={Math.min(100, Math.max(0.5, share * 100))} height="4" />
+        <rect class="fill" width={share === 0 ? 0 : Math.min(100, Math.max(0.5, share * 100))} height="4" />
       </svg>
     </div>
   );

@@ -62,7 +62,9 @@ export function AccuracyPanel(): JSX.Element {
   return (
     <Panel name="accuracy" title="Pre-confirmation accuracy" note="since the start">
       {sealed === 0 ? (
-        <p class="none">{about?.preconfirms ? 'No pre-confirmed block is sealed yet.' : 'No stream is configured.'}</p>
+        <p class="none">
+          {about?.preconfirms ? 'No pre-confirmed block is sealed yet.' : 'No stream is configured.'}
+        </p>
       ) : (
         <>
           <Meter label="Sealed as told" value={`${count(equal)} blocks`} share={of(equal)} />

@@ -23,7 +23,9 @@ export function SourcesPanel(): JSX.Element {
   return (
     <Panel name="sources" title="Upstreams and streams">
       {upstreams.length === 0 ? (
-        <p class="none">{about?.follows ? 'No upstream is asked.' : 'This node serves a copy that stands still.'}</p>
+        <p class="none">
+          {about?.follows ? 'No upstream is asked.' : 'This node serves a copy that stands still.'}
+        </p>
       ) : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Upstreams">
           <table>
@@ -93,7 +95,8 @@ function Streams({
   if (rows.length === 0) return <p class="none">No stream was heard yet.</p>;
   const seconds = Math.max(1, (now.at - before.at) / 1_000);
   const earlier = new Map(before.streams.map((row) => [row.name, row]));
-  const since = (row: StreamRow, of: 'messages' | 'first'): number => row[of] - (earlier.get(row.name)?.[of] ?? 0);
+  const since = (row: StreamRow, of: 'messages' | 'first'): number =>
+    row[of] - (earlier.get(row.name)?.[of] ?? 0);
   const first = Math.max(...rows.map((row) => since(row, 'first')));
   const healthOfStream = (row: StreamRow): Health => {
     if (!row.connected) return { level: 'bad', word: 'lost' };

@@ -82,16 +82,26 @@ function Measured(): JSX.Element {
       <Tile
         label="Pre-confirmed age"
         value={about?.preconfirms ? duration(now.preconfirmedAge) : 'off'}
-        detail={about?.preconfirms ? (stale ? 'no flashblocks come' : 'since the last flashblock') : 'no stream is configured'}
+        detail={
+          about?.preconfirms
+            ? stale
+              ? 'no flashblocks come'
+              : 'since the last flashblock'
+            : 'no stream is configured'
+        }
         level={stale ? 'bad' : undefined}
       />
-      <Tile label="Calls a second" value={rate(calls / seconds)} detail={`${count(now.connections)} WebSockets open`} />
+      <Tile
+        label="Calls a second"
+        value={rate(calls / seconds)}
+        detail={`${count(now.connections)} WebSockets open`}
+      />
       <Tile
         label="Latency p50 / p99"
         value={`${duration(percentile(counts, bounds, 0.5))} / ${duration(percentile(counts, bounds, 0.99))}`}
         detail="of the last 10 s"
       />
-      <Tile label="From its own copy" value={share(own)} detail={`${count(misses)} reads of an upstream in 10 s`} />
+      <Tile label="From its own copy" value={share(own)} detail={`${count(misses)} upstream reads in 10 s`} />
       <Tile
         label="Sealed as told"
         value={share(total === 0 ? undefined : kept / total)}

@@ -51,7 +51,11 @@ export function readAbi(text: string): Abi {
     .split(/\n|;/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
-    .map((line) => (/^(?:function|event|error|struct|constructor|fallback|receive)\b/.test(line) ? line : `function ${line}`));
+    .map((line) =>
+      /^(?:function|event|error|struct|constructor|fallback|receive)\b/.test(line)
+        ? line
+        : `function ${line}`,
+    );
   return parseAbi(lines as readonly string[]) as Abi;
 }
 
@@ -101,7 +105,10 @@ export function encodeCall(item: AbiFunction, texts: readonly string[]): Hex {
 }
 
 /** Topics of an event, with those of its indexed values that are given. */
-export function encodeTopics(item: AbiEvent, texts: Readonly<Record<string, string>>): readonly (Hex | Hex[] | null)[] {
+export function encodeTopics(
+  item: AbiEvent,
+  texts: Readonly<Record<string, string>>,
+): readonly (Hex | Hex[] | null)[] {
   const indexed = item.inputs.filter((input) => input.indexed === true);
   const given = indexed.map((input, at) => {
     const text = texts[input.name ?? String(at)] ?? '';
@@ -133,7 +140,9 @@ export function decodeLog(abi: Abi, log: Pick<WireLog, 'topics' | 'data'>): Deco
     try {
       const { args } = decodeEventLog({ abi: [item], data: log.data, topics: log.topics as [Hex, ...Hex[]] });
       const byName = (args ?? {}) as Readonly<Record<string, unknown>>;
-      const values = item.inputs.map((input, at) => named(input, at, byName[input.name ?? String(at)] ?? byName[at]));
+      const values = item.inputs.map((input, at) =>
+        named(input, at, byName[input.name ?? String(at)] ?? byName[at]),
+      );
       return { event: item.name, values };
     } catch {
       // Another event's.

@@ -1,7 +1,15 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Abi, AbiFunction, Hex } from 'viem';
-import { decodeResult, decodeRevert, type Decoded, encodeCall, functionsOf, readAbi, signatureOf } from './abi.ts';
+import {
+  type Decoded,
+  decodeResult,
+  decodeRevert,
+  encodeCall,
+  functionsOf,
+  readAbi,
+  signatureOf,
+} from './abi.ts';
 import { Field } from './field.tsx';
 import type { Wanted } from './method-form.tsx';
 import type { Exchange } from './rpc.ts';
@@ -17,7 +25,11 @@ export interface WantedCall extends Wanted {
 const EXAMPLE = 'function count() view returns (uint256)';
 
 /** A call of a contract by its ABI. */
-export function CallForm({ onChange }: { readonly onChange: (wanted: WantedCall | string) => void }): JSX.Element {
+export function CallForm({
+  onChange,
+}: {
+  readonly onChange: (wanted: WantedCall | string) => void;
+}): JSX.Element {
   const [abiText, setAbiText] = useState(EXAMPLE);
   const [chosen, setChosen] = useState('');
   const [to, setTo] = useState('');
@@ -41,7 +53,10 @@ export function CallForm({ onChange }: { readonly onChange: (wanted: WantedCall 
       {functions.length > 1 && (
         <label class="field">
           <span>Function</span>
-          <select value={item === undefined ? '' : signatureOf(item)} onChange={(event) => setChosen(event.currentTarget.value)}>
+          <select
+            value={item === undefined ? '' : signatureOf(item)}
+            onChange={(event) => setChosen(event.currentTarget.value)}
+          >
             {functions.map((one) => (
               <option key={signatureOf(one)} value={signatureOf(one)}>
                 {signatureOf(one)}
@@ -92,7 +107,11 @@ function wantedOf(
 function viemCall(item: AbiFunction, to: string, data: Hex, block: Selector): string {
   const at = selectorValue(block);
   const where =
-    block.kind === 'number' ? `blockNumber: ${BigInt(at || 0)}n` : block.kind === 'hash' ? `blockHash: '${at}'` : `blockTag: '${at}'`;
+    block.kind === 'number'
+      ? `blockNumber: ${BigInt(at || 0)}n`
+      : block.kind === 'hash'
+        ? `blockHash: '${at}'`
+        : `blockTag: '${at}'`;
   return `// ${signatureOf(item)}\nconsole.log(await client.call({ to: '${to}', data: '${data}', ${where} }));`;
 }
 

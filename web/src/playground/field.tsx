@@ -18,7 +18,12 @@ export function Field({
   readonly placeholder?: string | undefined;
   readonly isSecret?: boolean;
 }): JSX.Element {
-  const shared = { value, spellcheck: false, autocomplete: 'off', ...(placeholder !== undefined && { placeholder }) } as const;
+  const shared = {
+    value,
+    spellcheck: false,
+    autocomplete: 'off',
+    ...(placeholder !== undefined && { placeholder }),
+  } as const;
   return (
     <label class="field">
       <span>{label}</span>

@@ -17,7 +17,11 @@ export interface WantedLogs extends Wanted {
 const EXAMPLE = 'event Incremented(address indexed by, uint256 count)';
 
 /** A filter of logs by the ABI of an event. */
-export function LogsForm({ onChange }: { readonly onChange: (wanted: WantedLogs | string) => void }): JSX.Element {
+export function LogsForm({
+  onChange,
+}: {
+  readonly onChange: (wanted: WantedLogs | string) => void;
+}): JSX.Element {
   const [abiText, setAbiText] = useState(EXAMPLE);
   const [chosen, setChosen] = useState('');
   const [address, setAddress] = useState('');
@@ -26,13 +30,20 @@ export function LogsForm({ onChange }: { readonly onChange: (wanted: WantedLogs 
   const [to, setTo] = useState<Selector>({ kind: 'pending', text: '' });
   const read = readSafely(abiText);
   const events = typeof read === 'string' ? [] : eventsOf(read);
-  const item = chosen === 'any' ? undefined : (events.find((one) => signatureOf(one) === chosen) ?? events[0]);
+  const item =
+    chosen === 'any' ? undefined : (events.find((one) => signatureOf(one) === chosen) ?? events[0]);
   useEffect(() => {
     onChange(typeof read === 'string' ? read : wantedOf(read, item, { address, values, from, to }));
   }, [abiText, chosen, address, values, from, to]);
   return (
     <>
-      <Field label="ABI" value={abiText} rows={3} onInput={setAbiText} hint="Events, as signatures or JSON." />
+      <Field
+        label="ABI"
+        value={abiText}
+        rows={3}
+        onInput={setAbiText}
+        hint="Events, as signatures or JSON."
+      />
       <label class="field">
         <span>Event</span>
         <select
@@ -73,7 +84,11 @@ interface Given {
   readonly to: Selector;
 }
 
-function wantedOf(abi: Abi, item: AbiEvent | undefined, { address, values, from, to }: Given): WantedLogs | string {
+function wantedOf(
+  abi: Abi,
+  item: AbiEvent | undefined,
+  { address, values, from, to }: Given,
+): WantedLogs | string {
   const trimmed = address.trim();
   if (trimmed !== '' && !/^0x[\da-f]{40}$/i.test(trimmed)) return 'The contract is an address of 20 bytes';
   try {

@@ -26,9 +26,11 @@ export function Playground(): JSX.Element {
   const [answered, setAnswered] = useState<{ readonly wanted: AnyWanted; readonly exchange: Exchange }>();
   const [failure, setFailure] = useState<string>();
   const endpoints = about?.endpoints ?? [];
-  const endpoint = endpoints.find(({ name }) => name === chosen) ?? endpoints.find(({ keys }) => !keys) ?? endpoints[0];
+  const endpoint =
+    endpoints.find(({ name }) => name === chosen) ?? endpoints.find(({ keys }) => !keys) ?? endpoints[0];
   if (about === undefined) return <p class="none alone">Waiting for the node…</p>;
-  if (endpoint === undefined) return <p class="none alone">This node serves no clients: there is nothing to ask.</p>;
+  if (endpoint === undefined)
+    return <p class="none alone">This node serves no clients: there is nothing to ask.</p>;
   const place: Place = { endpoint: endpoint.name, key };
   const isValid = typeof wanted !== 'string';
   const send = (event: Event): void => {
@@ -105,7 +107,13 @@ export function Playground(): JSX.Element {
   );
 }
 
-function Answer({ wanted, exchange }: { readonly wanted: AnyWanted; readonly exchange: Exchange }): JSX.Element {
+function Answer({
+  wanted,
+  exchange,
+}: {
+  readonly wanted: AnyWanted;
+  readonly exchange: Exchange;
+}): JSX.Element {
   const { result } = exchange;
   const found = 'filter' in wanted && Array.isArray(result) ? (result as readonly WireLog[]) : undefined;
   const abi = 'abi' in wanted ? wanted.abi : [];
@@ -144,7 +152,10 @@ function Tail({ place, wanted }: { readonly place: Place; readonly wanted: Wante
       {logs.length === 0 ? (
         <p class="none">{isOn ? 'No log yet.' : 'Shows each log as soon as it is pre-confirmed.'}</p>
       ) : (
-        <Logs label="Logs as they come" logs={logs.map((log) => ({ log, decoded: decodeLog(wanted.abi, log) }))} />
+        <Logs
+          label="Logs as they come"
+          logs={logs.map((log) => ({ log, decoded: decodeLog(wanted.abi, log) }))}
+        />
       )}
     </section>
   );

@@ -35,7 +35,9 @@ export function Result({
       {revert !== undefined && <p class="message">{revert}</p>}
       {decoded !== undefined && <Values values={decoded} />}
       <pre tabIndex={0} aria-label="Answer as JSON">
-        {json.length > SHOWN ? `${json.slice(0, SHOWN)}\n… ${bytes(json.length - SHOWN)} more are not shown` : json}
+        {json.length > SHOWN
+          ? `${json.slice(0, SHOWN)}\n… ${bytes(json.length - SHOWN)} more are not shown`
+          : json}
       </pre>
     </div>
   );
@@ -65,7 +67,13 @@ export interface ShownLog {
 }
 
 /** Logs, decoded where their event is known. */
-export function Logs({ logs, label }: { readonly logs: readonly ShownLog[]; readonly label: string }): JSX.Element {
+export function Logs({
+  logs,
+  label,
+}: {
+  readonly logs: readonly ShownLog[];
+  readonly label: string;
+}): JSX.Element {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
       <table class="logs">

@@ -7,7 +7,12 @@ type Endpoint = DashboardFacts['endpoints'][number];
 const KEY_VARIABLE = 'CHAIN_QUERY_KEY';
 
 /** The line for a shell. A key is a variable there: lines end in chats and histories. */
-export function curlLine(endpoint: Endpoint, hasKey: boolean, method: string, params: readonly unknown[]): string {
+export function curlLine(
+  endpoint: Endpoint,
+  hasKey: boolean,
+  method: string,
+  params: readonly unknown[],
+): string {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }).replaceAll("'", `'\\''`);
   const key = hasKey ? ` -H "x-api-key: $${KEY_VARIABLE}"` : '';
   return `curl -s ${urlOf(endpoint)} -H 'content-type: application/json'${key} -d '${body}'`;
@@ -15,7 +20,9 @@ export function curlLine(endpoint: Endpoint, hasKey: boolean, method: string, pa
 
 /** The same with viem. */
 export function viemLines(endpoint: Endpoint, hasKey: boolean, action: string): string {
-  const options = hasKey ? `, { fetchOptions: { headers: { 'x-api-key': process.env.${KEY_VARIABLE} } } }` : '';
+  const options = hasKey
+    ? `, { fetchOptions: { headers: { 'x-api-key': process.env.${KEY_VARIABLE} } } }`
+    : '';
   return [
     `import { createPublicClient, http, parseAbi } from 'viem';`,
     `const client = createPublicClient({ transport: http('${urlOf(endpoint)}'${options}) });`,

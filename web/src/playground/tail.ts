@@ -13,12 +13,16 @@ export interface TailEvents {
 /** Follows `pendingLogs` over a WebSocket until it is stopped; newest first. */
 export function followLogs(place: Place, filter: object, events: TailEvents): () => void {
   const key = place.key === '' ? '' : `/${encodeURIComponent(place.key)}`;
-  const socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/rpc/${place.endpoint}${key}`);
+  const socket = new WebSocket(
+    `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/rpc/${place.endpoint}${key}`,
+  );
   let logs: readonly WireLog[] = [];
   let timer: number | undefined;
   socket.addEventListener('open', () => {
     events.onState('subscribing');
-    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['pendingLogs', filter] }));
+    socket.send(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['pendingLogs', filter] }),
+    );
   });
   socket.addEventListener('message', ({ data }: MessageEvent<string>) => {
     const message = JSON.parse(data) as {
