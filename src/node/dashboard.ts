@@ -53,7 +53,7 @@ export class Dashboard {
         this.#confirm(item);
         break;
       case 'dropped':
-        this.#note('retraction', `pre-confirmed from block ${item.from} on: taken back (${item.reason})`);
+        this.#note('retraction', `pre-confirmed block ${item.from} and above (${item.reason})`);
         if (this.#pending !== undefined && item.from <= this.#pending.number) this.#pending = undefined;
         break;
       case 'anchored':

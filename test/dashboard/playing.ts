@@ -99,8 +99,8 @@ export async function watchLogs(page: Page, checks: Checks, sender: Sender): Pro
 export async function showHostile(page: Page, checks: Checks, sender: Sender): Promise<void> {
   const address = await sender.deploy(sayingCode(HOSTILE));
   await page.getByRole('radio', { name: 'Call a contract' }).check();
-  await page.getByLabel('ABI').fill('function name() view returns (string)');
-  await page.getByLabel('Contract').fill(address);
+  await page.getByRole('textbox', { name: 'ABI' }).fill('function name() view returns (string)');
+  await page.getByRole('textbox', { name: 'Contract' }).fill(address);
   await page.getByRole('button', { name: 'Send' }).click();
   const value = page.locator('[aria-label=Answer] .values td');
   await value.waitFor({ timeout: 10_000 });

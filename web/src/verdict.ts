@@ -24,6 +24,12 @@ const TITLES: Readonly<Record<string, string>> = {
   'pre-confirmed age': 'Stale stream',
   'confirmed lag': 'Behind the chain',
 };
+/** What it means for whoever asks the node. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  rulesTooOld: 'Blocks that it has verified are served on.',
+  upstream: 'What it holds is served on; no new block is heard of.',
+  'pre-confirmed age': 'Until one comes, pending answers as latest.',
+};
 /** What explains the others comes first. */
 const ORDER = Object.keys(TITLES);
 
@@ -56,11 +62,13 @@ export function verdictOf(
   const reasons = now.reasons.toSorted((a, b) => ORDER.indexOf(a.reason) - ORDER.indexOf(b.reason));
   const [first, ...others] = reasons;
   if (first !== undefined) {
-    const more = others.length === 0 ? '' : ` Also: ${others.map(({ reason }) => reason).join(', ')}.`;
+    const more = others.length === 0 ? '' : `Also: ${others.map(({ reason }) => reason).join(', ')}.`;
     return {
       level: 'bad',
       title: TITLES[first.reason] ?? first.reason,
-      detail: `Not ready. ${sentence(first.detail ?? '')}${more}`,
+      detail: ['Not ready.', sentence(first.detail ?? ''), MEANINGS[first.reason] ?? '', more]
+        .filter((part) => part !== '')
+        .join(' '),
     };
   }
   if (isStale(facts, now))
@@ -85,7 +93,7 @@ export function verdictOf(
 function workload(now: Stats, before: Stats): Pick<Verdict, 'title' | 'detail'> {
   const seconds = Math.max(1, (now.at - before.at) / 1_000);
   const perSecond = sumOf(countsSince(now, before)) / seconds;
-  if (perSecond < 0.5)
+  if (perSecond < 1)
     return { title: 'Ready, idle', detail: 'Every block verified here. Nobody asks at the moment.' };
   return { title: 'Ready, busy', detail: `Serving ${rate(perSecond)} calls a second.` };
 }

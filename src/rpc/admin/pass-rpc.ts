@@ -51,8 +51,14 @@ export class RpcPasser {
       // What is left of the body is not read.
       response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(`${text}\n`);
     };
-    if (place === undefined) return refuse(404, 'there is no such endpoint');
-    if (this.#requests >= MAX_REQUESTS) return refuse(503, 'too many requests of dashboards are under way');
+    if (place === undefined) {
+      refuse(404, 'there is no such endpoint');
+      return;
+    }
+    if (this.#requests >= MAX_REQUESTS) {
+      refuse(503, 'too many requests of dashboards are under way');
+      return;
+    }
     this.#requests++;
     const asked = ask(place, 'POST', picked(request.headers, HEADERS_IN));
     asked.setTimeout(ANSWER_TIMEOUT_MS, () => asked.destroy(new Error('no answer in time')));
@@ -75,8 +81,10 @@ export class RpcPasser {
   upgrade(request: IncomingMessage, socket: Duplex, path: string): void {
     socket.on('error', () => socket.destroy());
     const place = this.#placeOf(path);
-    if (place === undefined) return refuseSocket(socket, 404);
-    if (this.#sockets.size >= MAX_SOCKETS) return refuseSocket(socket, 503);
+    if (place === undefined || this.#sockets.size >= MAX_SOCKETS) {
+      refuseSocket(socket, place === undefined ? 404 : 503);
+      return;
+    }
     this.#sockets.add(socket);
     const headers = picked(request.headers, WEBSOCKET_IN);
     const asked = ask(place, 'GET', { ...headers, connection: 'Upgrade', upgrade: 'websocket' });

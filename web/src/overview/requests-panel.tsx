@@ -40,7 +40,7 @@ function Methods(): JSX.Element {
     .toSorted((a, b) => b.calls - a.calls || b.total - a.total);
   if (rows.length === 0) return <p class="none">Nothing was asked yet.</p>;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Requests by method">
+    <section class="scroll" tabIndex={0} aria-label="Requests by method">
       <table>
         <thead>
           <tr>
@@ -66,6 +66,6 @@ function Methods(): JSX.Element {
         </tbody>
       </table>
       {rows.length > METHODS_SHOWN && <p class="none">and {rows.length - METHODS_SHOWN} methods more</p>}
-    </div>
+    </section>
   );
 }

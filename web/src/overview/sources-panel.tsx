@@ -12,7 +12,7 @@ interface Health {
 }
 
 const UNWELL = 0.2;
-const DOWN = 0.9;
+const DOWN = 0.5;
 
 /** Who tells this node of the chain: upstreams and streams, how they are, and who leads. */
 export function SourcesPanel(): JSX.Element {
@@ -27,7 +27,7 @@ export function SourcesPanel(): JSX.Element {
           {about?.follows ? 'No upstream is asked.' : 'This node serves a copy that stands still.'}
         </p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Upstreams">
+        <section class="scroll" tabIndex={0} aria-label="Upstreams">
           <table>
             <thead>
               <tr>
@@ -44,7 +44,7 @@ export function SourcesPanel(): JSX.Element {
               ))}
             </tbody>
           </table>
-        </div>
+        </section>
       )}
       {about?.preconfirms && measured !== undefined && <Streams rows={streams} measured={measured} />}
     </Panel>
@@ -104,7 +104,7 @@ function Streams({
     return row.unverified ? { level: 'warn', word: 'unverified' } : { level: 'ok', word: 'live' };
   };
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Streams of flashblocks">
+    <section class="scroll" tabIndex={0} aria-label="Streams of flashblocks">
       <table>
         <thead>
           <tr>
@@ -119,7 +119,9 @@ function Streams({
             <tr key={row.name}>
               <th scope="row" class="name">
                 {row.name}
-                {first > 0 && since(row, 'first') === first && <span class="tag">leads</span>}
+                {row.connected && first > 0 && since(row, 'first') === first && (
+                  <span class="tag">leads</span>
+                )}
               </th>
               <td>
                 <Mark {...healthOfStream(row)} />
@@ -130,6 +132,6 @@ function Streams({
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }

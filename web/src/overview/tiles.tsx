@@ -59,8 +59,17 @@ function TipAge(): JSX.Element {
   }, []);
   const age = head === undefined ? undefined : Math.max(0, (Date.now() - head.timestamp) / 1_000);
   const lag = measured?.now.lag ?? 0;
-  const behind = lag === 0 ? 'at the tip of its upstreams' : `${count(lag)} behind its upstreams`;
-  return <Tile label="Tip age" value={duration(age)} detail={behind} level={lag > 2 ? 'bad' : undefined} />;
+  const isAlone = measured?.now.reasons.some(({ reason }) => reason === 'upstream') === true;
+  const told = lag === 0 ? 'at the tip of its upstreams' : `${count(lag)} behind its upstreams`;
+  const behind = isAlone ? 'no upstream answers' : told;
+  return (
+    <Tile
+      label="Tip age"
+      value={duration(age)}
+      detail={behind}
+      level={isAlone || lag > 2 ? 'bad' : undefined}
+    />
+  );
 }
 
 function Measured(): JSX.Element {

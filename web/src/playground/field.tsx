@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useId } from 'preact/hooks';
 
 /** A labelled input: one line, or several. */
 export function Field({
@@ -18,15 +19,17 @@ export function Field({
   readonly placeholder?: string | undefined;
   readonly isSecret?: boolean;
 }): JSX.Element {
+  const id = useId();
   const shared = {
+    id,
     value,
     spellcheck: false,
     autocomplete: 'off',
     ...(placeholder !== undefined && { placeholder }),
   } as const;
   return (
-    <label class="field">
-      <span>{label}</span>
+    <div class="field">
+      <label for={id}>{label}</label>
       {rows === undefined ? (
         isSecret ? (
           <input {...shared} type="password" onInput={(event) => onInput(event.currentTarget.value)} />
@@ -37,6 +40,6 @@ export function Field({
         <textarea {...shared} rows={rows} onInput={(event) => onInput(event.currentTarget.value)} />
       )}
       {hint !== undefined && <small>{hint}</small>}
-    </label>
+    </div>
   );
 }

@@ -100,7 +100,7 @@ function wantedOf(doc: MethodDoc, texts: Readonly<Record<string, string>>, block
     }
     const text = (texts[param.name] ?? '').trim();
     if (text === '' && param.required === true) return `${param.name} is missing`;
-    const value = text === '' ? null : valueOf(text);
+    const value = text === '' ? null : parameterOf(text);
     if (value === undefined) return `${param.name} is not JSON`;
     params.push(value);
   }
@@ -109,7 +109,7 @@ function wantedOf(doc: MethodDoc, texts: Readonly<Record<string, string>>, block
 }
 
 /** JSON where it looks like it; anything else is a string, as most parameters are. */
-function valueOf(text: string): unknown {
+function parameterOf(text: string): unknown {
   if (!/^(?:[[{"]|true$|false$|null$|-?\d+(?:\.\d+)?$)/.test(text)) return text;
   try {
     return JSON.parse(text) as unknown;

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { bytes } from '../format.ts';
 import type { Decoded, DecodedLog, WireLog } from './abi.ts';
+import { Code } from './code.tsx';
 import type { Exchange } from './rpc.ts';
 
 /** More of an answer than anybody reads; the copy has all of it. */
@@ -34,11 +35,14 @@ export function Result({
       {error !== undefined && <p class="message">{error.message}</p>}
       {revert !== undefined && <p class="message">{revert}</p>}
       {decoded !== undefined && <Values values={decoded} />}
-      <pre tabIndex={0} aria-label="Answer as JSON">
-        {json.length > SHOWN
-          ? `${json.slice(0, SHOWN)}\n… ${bytes(json.length - SHOWN)} more are not shown`
-          : json}
-      </pre>
+      <Code
+        label="Answer as JSON"
+        text={
+          json.length > SHOWN
+            ? `${json.slice(0, SHOWN)}\n… ${bytes(json.length - SHOWN)} more are not shown`
+            : json
+        }
+      />
     </div>
   );
 }
@@ -75,7 +79,7 @@ export function Logs({
   readonly label: string;
 }): JSX.Element {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <section class="scroll" tabIndex={0} aria-label={label}>
       <table class="logs">
         <thead>
           <tr>
@@ -105,6 +109,6 @@ export function Logs({
         </tbody>
       </table>
       {logs.length > LOGS_SHOWN && <p class="none">and {logs.length - LOGS_SHOWN} logs more</p>}
-    </div>
+    </section>
   );
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DashboardFacts } from '../../../src/rpc/admin/state.ts';
+import { Code } from './code.tsx';
 
 type Endpoint = DashboardFacts['endpoints'][number];
 
@@ -24,7 +25,7 @@ export function viemLines(endpoint: Endpoint, hasKey: boolean, action: string): 
     ? `, { fetchOptions: { headers: { 'x-api-key': process.env.${KEY_VARIABLE} } } }`
     : '';
   return [
-    `import { createPublicClient, http, parseAbi } from 'viem';`,
+    `import { createPublicClient, http } from 'viem';`,
     `const client = createPublicClient({ transport: http('${urlOf(endpoint)}'${options}) });`,
     action,
   ].join('\n');
@@ -59,9 +60,7 @@ export function Snippet({ label, text }: { readonly label: string; readonly text
           {copied ? 'copied' : 'copy'}
         </button>
       </header>
-      <pre tabIndex={0} aria-label={label}>
-        {text}
-      </pre>
+      <Code label={label} text={text} />
     </div>
   );
 }
