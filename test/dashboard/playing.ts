@@ -71,7 +71,7 @@ export async function callByKeyboard(page: Page, checks: Checks): Promise<void> 
 
 /** The call again, as its curl line; after `increments` the counter says so in pending. */
 export async function copyCurl(page: Page, checks: Checks): Promise<void> {
-  await page.getByRole('button', { name: 'Copy the curl lines' }).click();
+  await page.getByRole('button', { name: 'copy curl' }).click();
   const line = await page.evaluate<string>('navigator.clipboard.readText()');
   const output = await runToEnd('bash', ['-c', line]);
   const { result } = JSON.parse(output) as { readonly result?: string };
@@ -111,8 +111,8 @@ export async function showHostile(page: Page, checks: Checks, sender: Sender): P
 /** Every method of the node can be chosen and sent; a huge answer is shown in part. */
 export async function sendAnything(page: Page, checks: Checks): Promise<void> {
   await page.getByRole('radio', { name: 'Any method' }).check();
-  const method = page.getByLabel('Method');
-  await page.locator('option[value="rpc.discover"]').waitFor({ state: 'attached', timeout: 10_000 });
+  const method = page.getByRole('combobox', { name: /^Method/ });
+  await method.locator('option', { hasText: 'rpc.discover' }).waitFor({ state: 'attached', timeout: 10_000 });
   const methods = await method.locator('option').count();
   checks.check('every method is offered', methods >= 57, methods);
   await method.selectOption('rpc.discover');

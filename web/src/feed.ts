@@ -11,7 +11,7 @@ import { Cell } from './cell.ts';
 import { countsSince, percentile, sumOf } from './rates.ts';
 
 const NOTES_KEPT = 50;
-const BLOCKS_KEPT = 40;
+export const BLOCKS_KEPT = 40;
 const POINTS_KEPT = 180;
 /** Rates and percentiles are of so many seconds. */
 const WINDOW = 10;

@@ -48,9 +48,9 @@ function HeadTile(): JSX.Element {
   );
 }
 
-/** The age by this machine's clock; redrawn twice a second, whatever the chain does. */
+/** The age by this machine's clock; drawn twice a second, whatever the chain does. */
 function TipAge(): JSX.Element {
-  const head = useCell(live)?.head;
+  const head = live.value?.head;
   const measured = useCell(stats);
   const [, redraw] = useState(0);
   useEffect(() => {

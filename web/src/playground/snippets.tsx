@@ -56,7 +56,12 @@ export function Snippet({ label, text }: { readonly label: string; readonly text
     <div class="snippet">
       <header>
         <span>{label}</span>
-        <button type="button" class="quiet" onClick={copy} aria-label={`Copy the ${label} lines`}>
+        <button
+          type="button"
+          class="quiet"
+          onClick={copy}
+          aria-label={`${copied ? 'copied' : 'copy'} ${label}`}
+        >
           {copied ? 'copied' : 'copy'}
         </button>
       </header>
