@@ -19,7 +19,7 @@ export function renderGuide({ chain, stream, addresses }: Places): string {
     '',
     ...place('read', addresses.public, 'the public endpoint: it sends transactions, too'),
     ...place('', addresses.dedicated, 'the dedicated one: eth_getBlockReceipts too'),
-    ...place('', addresses.admin, '/readyz, /metrics'),
+    ...place('', addresses.admin, '/readyz, /metrics, and the dashboard: open it'),
     `  send to     ${chain.url}  or to the chain itself: ${chain.client}, chain id ${CHAIN_ID}`,
     `  flashblocks ${stream}`,
     `  a contract  ${COUNTER.address}  count() ${COUNTER.count}, increment() ${COUNTER.increment}`,

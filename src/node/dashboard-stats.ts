@@ -93,9 +93,9 @@ export function upstreamRows(
   status: readonly UpstreamStatus[],
   leader: string | undefined,
 ): readonly UpstreamRow[] {
-  return status.map(({ otherChain, batchCalls: _, ...row }) => ({
-    ...row,
-    leads: row.name === leader,
+  return status.map(({ name, latencyMs, errorRate, head, lag, lies, outForMs, otherChain }) => ({
+    ...{ name, latencyMs, errorRate, head, lag, lies, outForMs },
+    leads: name === leader,
     isOtherChain: otherChain !== undefined,
   }));
 }

@@ -53,8 +53,10 @@ export class Dashboard {
         this.#confirm(item);
         break;
       case 'dropped':
+        // What drops when nothing is there is no news.
+        if (this.#pending === undefined || item.from > this.#pending.number) return;
         this.#note('retraction', `pre-confirmed block ${item.from} and above (${item.reason})`);
-        if (this.#pending !== undefined && item.from <= this.#pending.number) this.#pending = undefined;
+        this.#pending = undefined;
         break;
       case 'anchored':
         this.#note('anchor', 'a new copy of the chain began');

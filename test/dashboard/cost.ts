@@ -9,6 +9,7 @@ import { startServing } from '../support/servers/serving.ts';
 import { untilTitle, visit } from './browser.ts';
 
 const BLOCK_MS = 200;
+const SETTLE_MS = 3_000;
 const MOST_OF_A_CORE = 0.1;
 const TICKS_A_SECOND = 100;
 
@@ -50,6 +51,8 @@ export async function measureCost(
   const alone = await share(ofNode);
   await using visited = await visit(browser, node.adminUrl);
   await untilTitle(visited.page, 'Ready');
+  // What opening it costs is over by then.
+  await pause(SETTLE_MS);
   const session = await browser.newBrowserCDPSession();
   /** Of all processes of a kind, in seconds. */
   const cpuTime = async (kind: string): Promise<number> => {

@@ -198,10 +198,10 @@ forked?.catch(() => {});
 await timed('size', checkSize);
 if (isWanted('dev') || isWanted('cut')) {
   const { running, places } = await startDevNode();
-  await using _dev = running;
   await timed('dev', () => idleAndBusy(browser, places));
   await timed('attacks', () => attack(places.adminUrl, checks));
   await timed('cut', () => staleAndAlone(browser, places, folder));
+  await running.stop();
 }
 await timed('forked', async () => {
   if (forked === undefined) return;

@@ -12,6 +12,8 @@ export interface Verdict {
 
 /** A new copy is worth saying for so long. */
 const ANCHOR_SHOWN_MS = 60_000;
+/** Calls a second from which on it is called busy. */
+const BUSY = 5;
 /** Flashblocks come every 200 ms. */
 const STALE_SECONDS = 2;
 
@@ -93,9 +95,12 @@ export function verdictOf(
 function workload(now: Stats, before: Stats): Pick<Verdict, 'title' | 'detail'> {
   const seconds = Math.max(1, (now.at - before.at) / 1_000);
   const perSecond = sumOf(countsSince(now, before)) / seconds;
-  if (perSecond < 1)
+  if (perSecond < 0.5)
     return { title: 'Ready, idle', detail: 'Every block verified here. Nobody asks at the moment.' };
-  return { title: 'Ready, busy', detail: `Serving ${rate(perSecond)} calls a second.` };
+  return {
+    title: perSecond < BUSY ? 'Ready' : 'Ready, busy',
+    detail: `Serving ${rate(perSecond)} calls a second.`,
+  };
 }
 
 function sentence(text: string): string {

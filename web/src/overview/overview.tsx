@@ -13,8 +13,10 @@ export function Overview(): JSX.Element {
       <Tiles />
       <BlockPanel />
       <RequestsPanel />
-      <SourcesPanel />
-      <EventsPanel />
+      <div class="side">
+        <SourcesPanel />
+        <EventsPanel />
+      </div>
       <ResourcesPanel />
       <AccuracyPanel />
       <RefusalsPanel />

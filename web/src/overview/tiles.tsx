@@ -61,7 +61,7 @@ function TipAge(): JSX.Element {
   const lag = measured?.now.lag ?? 0;
   const isAlone = measured?.now.reasons.some(({ reason }) => reason === 'upstream') === true;
   const told = lag === 0 ? 'at the tip of its upstreams' : `${count(lag)} behind its upstreams`;
-  const behind = isAlone ? 'no upstream answers' : told;
+  const behind = isAlone ? 'no upstream names it' : told;
   return (
     <Tile
       label="Tip age"

@@ -56,7 +56,7 @@ export function readAbi(text: string): Abi {
         ? line
         : `function ${line}`,
     );
-  return parseAbi(lines as readonly string[]) as Abi;
+  return parseAbi(lines);
 }
 
 export function functionsOf(abi: Abi): readonly AbiFunction[] {
@@ -75,7 +75,7 @@ export function signatureOf({ name, inputs }: AbiFunction | AbiEvent): string {
 /** A value as it is encoded, of what was typed. */
 export function readValue(parameter: AbiParameter, text: string): unknown {
   const { type } = parameter;
-  if (/\]$/.test(type) || type.startsWith('tuple')) return convert(parameter, JSON.parse(text) as unknown);
+  if (type.endsWith(']') || type.startsWith('tuple')) return convert(parameter, JSON.parse(text) as unknown);
   return convert(parameter, text.trim());
 }
 
@@ -83,7 +83,7 @@ function convert(parameter: AbiParameter, value: unknown): unknown {
   const { type } = parameter;
   const array = /^(.*)\[\d*\]$/.exec(type);
   if (array !== null && Array.isArray(value)) {
-    const item = { ...parameter, type: array[1] ?? '' } as AbiParameter;
+    const item = { ...parameter, type: array[1] ?? '' };
     return value.map((one) => convert(item, one));
   }
   if (type.startsWith('tuple') && 'components' in parameter) {
@@ -114,7 +114,7 @@ export function encodeTopics(
     const text = texts[input.name ?? String(at)] ?? '';
     return text === '' ? null : readValue(input, text);
   });
-  return encodeEventTopics({ abi: [item], eventName: item.name, args: given } as never);
+  return encodeEventTopics({ abi: [item], eventName: item.name, args: given });
 }
 
 export function decodeResult(item: AbiFunction, data: Hex): readonly Decoded[] {
@@ -128,7 +128,7 @@ export function decodeRevert(abi: Abi, data: unknown): string | undefined {
   if (typeof data !== 'string' || data.length < 10) return undefined;
   try {
     const { errorName, args = [] } = decodeErrorResult({ abi, data: data as Hex });
-    return `${errorName}(${(args as readonly unknown[]).map(text).join(', ')})`;
+    return `${errorName}(${args.map(shown).join(', ')})`;
   } catch {
     return undefined;
   }
@@ -152,15 +152,12 @@ export function decodeLog(abi: Abi, log: Pick<WireLog, 'topics' | 'data'>): Deco
 }
 
 function named({ name, type }: AbiParameter, at: number, value: unknown): Decoded {
-  return { name: name === undefined || name === '' ? String(at) : name, type, value: text(value) };
+  return { name: name === undefined || name === '' ? `value ${at}` : name, type, value: shown(value) };
 }
 
-function text(value: unknown): string {
+function shown(value: unknown): string {
+  const plain = (_: string, part: unknown): unknown => (typeof part === 'bigint' ? part.toString() : part);
   const whole =
-    typeof value === 'string'
-      ? value
-      : typeof value === 'object'
-        ? JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? part.toString() : part), 1)
-        : String(value);
+    typeof value === 'string' ? value : (JSON.stringify(value, plain, 1) ?? '').replace(/^"(.*)"$/, '$1');
   return whole.length > VALUE_SHOWN ? `${whole.slice(0, VALUE_SHOWN)}… (${whole.length} characters)` : whole;
 }

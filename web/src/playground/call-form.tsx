@@ -83,7 +83,7 @@ export function readSafely(text: string): Abi | string {
   try {
     return readAbi(text);
   } catch (error) {
-    return `The ABI cannot be read: ${String((error as Error).message).split('\n')[0]}`;
+    return `The ABI cannot be read: ${(error as Error).message.split('\n')[0]}`;
   }
 }
 
@@ -100,7 +100,7 @@ function wantedOf(
     const params = [{ to: address, data }, selectorValue(block)];
     return { method: 'eth_call', params, abi, item, viem: viemCall(item, address, data, block) };
   } catch (error) {
-    return String((error as Error).message).split('\n')[0] ?? 'It cannot be encoded';
+    return (error as Error).message.split('\n')[0] ?? 'It cannot be encoded';
   }
 }
 

@@ -99,6 +99,6 @@ function wantedOf(
     const range = { fromBlock: selectorValue(from), toBlock: selectorValue(to) };
     return { method: 'eth_getLogs', params: [{ ...filter, ...range }], abi, filter };
   } catch (error) {
-    return String((error as Error).message).split('\n')[0] ?? 'It cannot be encoded';
+    return (error as Error).message.split('\n')[0] ?? 'It cannot be encoded';
   }
 }
