@@ -111,7 +111,7 @@ const LONG: readonly Step[] = [
     tests: true,
   },
   { name: 'attacks', command: `npm run -s test:attacks -- --seed ${SEED} --part 4`, tests: true },
-  { name: 'dashboard', command: 'npm run -s test:dashboard', tests: true },
+  { name: 'dashboard', command: 'npm run -s test:dashboard -- --seconds 5', tests: true },
   { name: 'soak', command: `npm run -s test:soak -- --seed ${SEED}`, tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },

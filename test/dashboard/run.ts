@@ -32,7 +32,7 @@ const { values } = parseArgs({
 const MAX_BYTES = 250_000;
 /** The node has begun by then, on a machine with other things to do. */
 const FORK_AFTER_SECONDS = 22;
-const BUSY_MS = 6_000;
+const BUSY_MS = 4_000;
 
 const checks = new Checks();
 const looker = new Looker(checks, values.screenshots);

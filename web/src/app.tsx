@@ -16,6 +16,7 @@ function viewOf(hash: string): View {
 /** The page: a header with the verdict, and one of two views. */
 export function App(): JSX.Element {
   const [view, setView] = useState<View>(viewOf(location.hash));
+  const state = useCell(contact);
   useEffect(() => {
     const change = (): void => setView(viewOf(location.hash));
     addEventListener('hashchange', change);
@@ -25,7 +26,7 @@ export function App(): JSX.Element {
     <>
       <Header view={view} />
       <Banner />
-      <main id="main">{view === 'overview' ? <Overview /> : <Playground />}</main>
+      <main class={state === 'open' ? '' : 'old'}>{view === 'overview' ? <Overview /> : <Playground />}</main>
     </>
   );
 }

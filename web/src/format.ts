@@ -5,6 +5,11 @@ export function count(value: number): string {
   return whole.format(value);
 }
 
+/** How many of something. */
+export function many(value: number, thing: string): string {
+  return `${count(value)} ${thing}${value === 1 ? '' : 's'}`;
+}
+
 /** A rate a second: as many digits as are worth reading. */
 export function rate(value: number): string {
   if (value === 0) return '0';

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { HeadBlock } from '../../../src/rpc/admin/state.ts';
 import { useCell } from '../cell.ts';
 import { BLOCKS_KEPT, blocks, facts, live, type ShownBlock, shownBlock, stats } from '../feed.ts';
-import { count, duration } from '../format.ts';
+import { count, duration, many } from '../format.ts';
 import { isStale } from '../verdict.ts';
 import { Panel } from './panel.tsx';
 
@@ -59,9 +59,7 @@ function Filling(): JSX.Element {
       <p>
         <strong class="num">{count(block.number)}</strong>
         <span class="tag">{block.state === 'sealed' ? 'sealed' : 'pre-confirmed'}</span>
-        <span class="num">
-          {count(transactions)} {transactions === 1 ? 'transaction' : 'transactions'}
-        </span>
+        <span class="num">{many(transactions, 'transaction')}</span>
         <span class="num">
           {(gasUsed / 1e6).toFixed(2)} of {(block.gasLimit / 1e6).toFixed(0)} M gas ({(used * 100).toFixed(1)}{' '}
           %)

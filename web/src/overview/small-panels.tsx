@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useCell } from '../cell.ts';
 import { facts, stats } from '../feed.ts';
-import { bytes, count, duration, rate, share } from '../format.ts';
+import { bytes, count, duration, many, rate, share } from '../format.ts';
 import { Meter, Panel } from './panel.tsx';
 
 const DAYS_WARNED = 14;
@@ -67,11 +67,11 @@ export function AccuracyPanel(): JSX.Element {
         </p>
       ) : (
         <>
-          <Meter label="Sealed as told" value={`${count(equal)} blocks`} share={of(equal)} />
-          <Meter label="Sealed with more" value={`${count(longer)} blocks`} share={of(longer)} />
+          <Meter label="Sealed as told" value={many(equal, 'block')} share={of(equal)} />
+          <Meter label="Sealed with more" value={many(longer, 'block')} share={of(longer)} />
           <Meter
             label="Sealed otherwise"
-            value={`${count(different)} blocks`}
+            value={many(different, 'block')}
             share={of(different)}
             level={different > 0 ? 'bad' : 'ok'}
           />

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useCell } from '../cell.ts';
 import { facts, live, stats } from '../feed.ts';
-import { count, duration, rate, share, short } from '../format.ts';
+import { count, duration, many, rate, share, short } from '../format.ts';
 import { countsSince, percentile, sumOf } from '../rates.ts';
 import { isStale } from '../verdict.ts';
 
@@ -114,7 +114,7 @@ function Measured(): JSX.Element {
       <Tile
         label="Sealed as told"
         value={share(total === 0 ? undefined : kept / total)}
-        detail={total === 0 ? 'nothing pre-confirmed yet' : `of ${count(total)} transactions`}
+        detail={total === 0 ? 'nothing pre-confirmed yet' : `of ${many(total, 'transaction')}`}
         level={changed > 0 ? 'warn' : undefined}
       />
     </>
