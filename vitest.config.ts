@@ -12,6 +12,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'packages/*/src/**/*.test.ts',
             'native/*.test.js',
+            'web/src/**/*.test.ts',
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',

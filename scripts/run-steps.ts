@@ -25,7 +25,11 @@ const INSTALL: readonly Step[] = [
 ];
 const CHECK: readonly Step[] = [
   { name: 'biome', command: 'biome check --error-on-warnings .', tests: false },
-  { name: 'types', command: 'tsc --noEmit && tsc --noEmit -p packages/client', tests: false },
+  {
+    name: 'types',
+    command: 'tsc --noEmit && tsc --noEmit -p web && tsc --noEmit -p packages/client',
+    tests: false,
+  },
   { name: 'oxlint', command: 'oxlint --type-aware --deny-warnings', tests: false },
   { name: 'knip', command: 'knip', tests: false },
   { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
@@ -111,6 +115,7 @@ const LONG: readonly Step[] = [
     tests: true,
   },
   { name: 'attacks', command: `npm run -s test:attacks -- --seed ${SEED} --part 4`, tests: true },
+  { name: 'dashboard', command: 'npm run -s test:dashboard -- --seconds 5', tests: true },
   { name: 'soak', command: `npm run -s test:soak -- --seed ${SEED}`, tests: true },
   { name: 'scale', command: 'npm run -s test:scale', tests: true },
   { name: 'bench', command: 'npm run -s bench -- --quick', tests: true },

@@ -129,6 +129,14 @@ export function decodeOutcome(bytes: Uint8Array): EncodedOutcome {
   };
 }
 
+/** How many transactions an outcome has, without reading them. */
+export function countTransactions(bytes: Uint8Array): number {
+  const input = new NativeReader(bytes);
+  input.raw(8 + 32 + 32 + 8 + 8);
+  for (let part = 0; part < 3; part++) input.bytes();
+  return input.u32();
+}
+
 function decodeRecords(bytes: Uint8Array): Records {
   const input = new NativeReader(bytes);
   const receipts = input.list(() => readReceipt(input));

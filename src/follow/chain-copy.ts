@@ -3,6 +3,7 @@ import type { PassOn } from '../chain/pass-on.ts';
 import type { ForwardCall, StateLoader } from '../executor/interface.ts';
 import type { NativeExecutor } from '../executor/native-executor.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
+import type { UpstreamStatus } from '../source/interface.ts';
 import type { Store } from '../store/interface.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Condition } from './health/readiness.ts';
@@ -35,6 +36,8 @@ export interface ChainCopy {
   /** Whether there is anybody to send transactions to. */
   readonly canSend: boolean;
   condition(): Promise<Condition>;
+  /** How its upstreams are doing, where it asks any. */
+  upstreams?(): readonly UpstreamStatus[];
   /** Begins to follow the chain, if there is one to follow. */
   start(): void;
   close(): Promise<void>;

@@ -193,6 +193,7 @@ export async function followChain(options: FollowOptions, modules: CopyModules):
           warnings: [...warnings, ...old, ...guard.warnings, ...telemetry.taken],
         };
       },
+      upstreams: () => source.status(),
       start() {
         const { signal } = stop;
         const follow = async (): Promise<void> => {

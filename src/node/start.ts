@@ -109,9 +109,17 @@ export async function startNode(
     let admin: AdminServer | undefined;
     cleanups.push(() => admin?.close());
     let copy: ChainCopy | undefined;
+    let store: ReturnType<AdminSubject['store']>;
+    let endpoints: Endpoints = {};
+    let hear: Parameters<AdminSubject['onFeed']>[0] | undefined;
     const subject: AdminSubject = {
-      ...{ registry, threads, pulse, writing },
+      ...{ version, registry, threads, pulse, writing, logger },
       copy: () => copy,
+      store: () => store,
+      endpoints: () => endpoints,
+      onFeed: (listener) => {
+        hear = listener;
+      },
       isDraining: () => isDraining,
     };
     // It may wait for long, and has to say so; who serves is asked once it does.
@@ -121,7 +129,8 @@ export async function startNode(
       admin: admin && formatEndpoint(admin.endpoint),
       onClose: (cleanup) => cleanups.push(cleanup),
     });
-    let endpoints = role === 'ingest' ? {} : wantedEndpoints(options);
+    store = opened.store;
+    endpoints = role === 'ingest' ? {} : wantedEndpoints(options);
     await expectFree(endpoints);
     let credentials = await readCredentials(options);
     measureMemory(registry, nativeMemory);
@@ -139,6 +148,7 @@ export async function startNode(
     cleanups.push(() => feed?.close(FEED_CLOSE_MS));
     const publish: PublishToFeed = async (item, position) => {
       feed?.publish(item);
+      hear?.(item);
       // What happens before there are threads, they find in the store.
       if (threads.length === 0) return;
       sequence++;

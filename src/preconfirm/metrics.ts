@@ -30,6 +30,12 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
     labelNames: ['source'],
     registers: [registry],
   });
+  const connected = new Gauge({
+    name: 'chain_query_flashblock_stream_connected',
+    help: '1 while a stream is connected and brings messages.',
+    labelNames: ['stream'],
+    registers: [registry],
+  });
   const lag = new Histogram({
     name: 'chain_query_flashblock_stream_lag_seconds',
     help: 'How long after the first stream another one brought the same.',
@@ -63,6 +69,7 @@ export function streamObserver(registry: Registry, logger: Logger): ObserveFlash
           'a source of flashblocks has no roots: what it tells is executed, not verified',
         );
       case 'stream':
+        connected.set({ stream: event.stream }, event.state === 'connected' ? 1 : 0);
         return event.state === 'connected'
           ? logger.info(event, 'a stream of flashblocks is live')
           : logger.warn(event, 'a stream of flashblocks is lost');

@@ -109,6 +109,7 @@ export async function openReplica(
         }
         return { head: store.marks()?.head, lag: undefined, issues };
       },
+      upstreams: () => source?.status() ?? [],
       start() {
         // Not before there are threads: they would miss how a pre-confirmed block began.
         feed = loaded && hearFeed(options, { ...modules, ...loaded, preconfirming }, () => wake.wake());

@@ -47,6 +47,22 @@ export function activationTimes(config: ChainConfig): ReadonlySet<number> {
   return new Set([0, ...[...named, ...own].map(timeOf).filter((time) => time !== undefined)]);
 }
 
+/** The name of the newest fork that is in force at a time, if it began by time. */
+export function forkNameAt(config: ChainConfig, time: number): string | undefined {
+  const { base } = config;
+  const own = typeof base === 'object' && base !== null ? Object.entries(base) : [];
+  const named = Object.entries(config).flatMap(([name, value]) =>
+    name.endsWith('Time') ? [[name.slice(0, -'Time'.length), value] as const] : [],
+  );
+  let newest: { readonly name: string; readonly since: number } | undefined;
+  // Of those that began at once, the last one named has the others inside.
+  for (const [name, value] of [...named, ...own]) {
+    const since = timeOf(value);
+    if (since !== undefined && since <= time && since >= (newest?.since ?? 0)) newest = { name, since };
+  }
+  return newest && newest.name.slice(0, 1).toUpperCase() + newest.name.slice(1);
+}
+
 /** Whether it is of an OP-stack chain, which has no blobs of its own. */
 export function isOpStack(config: ChainConfig): boolean {
   return 'optimism' in config || 'regolithTime' in config || 'bedrockBlock' in config;

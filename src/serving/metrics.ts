@@ -39,8 +39,8 @@ export function measureWaiters(registry: Registry, waiters: { readonly count: nu
   });
 }
 
-/** Gives a function that reads the metrics of the main thread and of every worker that answers, as one text. */
-export function metricsOf(registry: Registry, workers: readonly ServingWorker[]): () => Promise<string> {
+/** Gives a function that reads the metrics of the main thread and of every worker that answers, added up. */
+export function metricsOf(registry: Registry, workers: readonly ServingWorker[]): () => Promise<Registry> {
   const responding = new Gauge({
     name: 'chain_query_worker_responding',
     help: '1 for each serving thread whose measures are in here, 0 for one that did not answer.',

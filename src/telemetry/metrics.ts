@@ -62,7 +62,7 @@ export function countLostLines(registry: Registry): void {
   });
 }
 
-/** Adds up what several threads measured and renders it for Prometheus. */
-export function mergeMetrics(all: readonly unknown[]): Promise<string> {
-  return AggregatorRegistry.aggregate(all as Parameters<typeof AggregatorRegistry.aggregate>[0]).metrics();
+/** Adds up what several threads measured. */
+export function mergeMetrics(all: readonly unknown[]): Registry {
+  return AggregatorRegistry.aggregate(all as Parameters<typeof AggregatorRegistry.aggregate>[0]);
 }

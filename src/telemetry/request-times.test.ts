@@ -35,7 +35,9 @@ it('is added up over threads, and goes on from reading to reading', async () => 
   }));
   const read = async (): Promise<string[]> =>
     linesOf(
-      await mergeMetrics(await Promise.all(threads.map(({ registry }) => registry.getMetricsAsJSON()))),
+      await mergeMetrics(
+        await Promise.all(threads.map(({ registry }) => registry.getMetricsAsJSON())),
+      ).metrics(),
     );
   for (const { observe } of threads) observe('eth_call', undefined, 0.5);
   const count = 'chain_query_request_seconds_count{method="eth_call",listener="public",outcome="ok"}';

@@ -1,7 +1,7 @@
 import { Histogram, type Registry } from 'prom-client';
 
-/** Seconds. Most requests are in the first; the last is where clients give up. */
-const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Bounds in seconds. Most requests are in the first; the last is where clients give up. */
+export const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const NAME = 'chain_query_request_seconds';
 const HELP =
   'From a request having arrived to a call of it being answered, by method, listener and whether it was an error.';

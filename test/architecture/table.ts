@@ -273,7 +273,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     imports: ['primitives', 'rpc/auth', 'rpc/dispatch', 'rpc/limits', 'rpc/ws', 'telemetry'],
   },
   'rpc/admin': {
-    holds: 'the listener for operators: health, metrics',
+    holds: 'the listener for operators: health, metrics, the dashboard and what it is told',
     imports: ['chain', 'config', 'primitives', 'rpc/limits'],
   },
   'serving/store': {
@@ -303,7 +303,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   node: {
-    holds: 'composition: start, stop',
+    holds: 'composition: start, stop; what the dashboard shows',
     imports: [
       'chain',
       'config',
@@ -316,7 +316,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'rpc/auth',
       'rpc/limits',
       'replica',
+      'rules',
       'serving',
+      'source',
       'store',
       'store/cql',
       'store/lmdb',
@@ -376,6 +378,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   conformance: [],
   crash: [],
   deploy: [],
+  dashboard: [],
   differential: [],
   e2e: [],
   edge: [],

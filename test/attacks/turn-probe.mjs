@@ -25,7 +25,7 @@ if (file !== undefined && workerData?.endpoints !== undefined) {
   const { gc } = globalThis;
   globalThis.gc = (options) => {
     endTurn();
-    gc(options);
+    void gc(options);
     longestCollectionMs = Math.max(longestCollectionMs, msSince(last));
     last = process.threadCpuUsage();
   };

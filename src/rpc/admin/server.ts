@@ -5,6 +5,8 @@ import type { BlockRef } from '../../chain/outcome.ts';
 import type { Endpoint } from '../../config/parsers.ts';
 import type { Awaitable } from '../../primitives/hex.ts';
 import { AccessPolicy } from '../limits/access.ts';
+import { refuseSocket } from './pass-rpc.ts';
+import { type DashboardModules, DashboardRoutes, foreignPage, isForMachines } from './routes.ts';
 
 /** The names that alerts are written for. */
 export const NOT_READY_REASONS = [
@@ -36,6 +38,8 @@ export interface AdminModules {
   readonly readiness: () => Awaitable<Readiness>;
   /** Further names by which it may be asked on loopback, and whose pages may ask it. */
   readonly allowedHosts?: readonly string[];
+  /** What the page at `/` shows; without it there is none. */
+  readonly dashboard?: DashboardModules;
 }
 
 export interface AdminServer {
@@ -43,10 +47,14 @@ export interface AdminServer {
   close(): Promise<void>;
 }
 
-/** Starts the listener for whoever runs the node: health and metrics, never for clients (B14). */
+/** More than dashboards and their requests can take together: health can be asked whatever they do. */
+const MAX_CONNECTIONS = 128;
+
+/** Starts the listener for whoever runs the node: health, metrics and the dashboard, never for clients (B14). */
 export async function createAdminServer(endpoint: Endpoint, modules: AdminModules): Promise<AdminServer> {
-  const { allowedHosts = [] } = modules;
+  const { allowedHosts = [], dashboard } = modules;
   const access = new AccessPolicy({ host: endpoint.host, allowedHosts, anyOrigin: false });
+  const page = dashboard && new DashboardRoutes(dashboard);
   const server = createServer({ requestTimeout: 5_000, maxHeaderSize: 16_384 }, (request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, { 'content-type': type }).end(text);
@@ -54,8 +62,13 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
     const refused = access.refusal(request.headers);
     if (refused !== undefined)
       return answer(403, `this ${refused} is not allowed here, see --allowed-hosts\n`);
-    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'method not allowed\n');
     const [path = ''] = (request.url ?? '').split('?', 1);
+    if (page !== undefined && !isForMachines(path)) {
+      const reason = foreignPage(access, request.headers);
+      if (reason !== undefined) return answer(403, `${reason}\n`);
+      if (page.take(path, request, response)) return;
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'method not allowed\n');
     switch (path) {
       case '/livez':
         return answer(200, 'ok\n');
@@ -72,7 +85,15 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
         return answer(404, 'not found\n');
     }
   });
-  server.maxConnections = 64;
+  server.on('upgrade', (request, socket) => {
+    const [path = ''] = (request.url ?? '').split('?', 1);
+    const { headers } = request;
+    if (access.refusal(headers) !== undefined || foreignPage(access, headers) !== undefined)
+      return refuseSocket(socket, 403);
+    if (page === undefined) return refuseSocket(socket, 404);
+    page.passer.upgrade(request, socket, path);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(endpoint.port, endpoint.host);
   await once(server, 'listening');
   const { address, port } = server.address() as AddressInfo;
@@ -80,6 +101,7 @@ export async function createAdminServer(endpoint: Endpoint, modules: AdminModule
   return {
     endpoint: { host: endpoint.host, port },
     close: async () => {
+      page?.close();
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
