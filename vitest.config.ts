@@ -14,6 +14,7 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
+            'test/docs/**/*.test.ts',
             'test/methods/**/*.test.ts',
             'test/support/**/*.test.ts',
           ],

@@ -28,6 +28,7 @@ const CHECK: readonly Step[] = [
   { name: 'oxlint', command: 'oxlint --type-aware --deny-warnings', tests: false },
   { name: 'knip', command: 'knip', tests: false },
   { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
+  { name: 'site', command: 'npm run -s docs:build', tests: true },
   { name: 'unit', command: 'npm run -s test', tests: true },
   { name: 'rustfmt', command: 'cargo fmt --manifest-path native/Cargo.toml --all --check', tests: false },
   {
