@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import { drawings } from './drawings.ts';
 import { linksOfTheRepository } from './links.ts';
 import { sidebar } from './sidebar.ts';
 import { slugOf } from './slug.ts';
@@ -10,13 +11,16 @@ export default defineConfig({
     'A read node for Ethereum and OP-stack chains: executes, verifies, and answers, pre-confirmed state included.',
   base: process.env['DOCS_BASE'] ?? '/',
   lang: 'en',
-  head: [['link', { rel: 'icon', href: `${process.env['DOCS_BASE'] ?? '/'}icon.svg`, type: 'image/svg+xml' }]],
+  head: [
+    ['link', { rel: 'icon', href: `${process.env['DOCS_BASE'] ?? '/'}icon.svg`, type: 'image/svg+xml' }],
+  ],
   // Headings have the names that they have where the pages are read in the repository.
   markdown: {
     anchor: { slugify: slugOf },
     toc: { slugify: slugOf },
     config: (md) => {
       md.use(linksOfTheRepository);
+      md.use(drawings);
     },
   },
   themeConfig: {
@@ -27,7 +31,11 @@ export default defineConfig({
       { text: 'Concepts', link: '/concepts/snapshots', activeMatch: '^/concepts/' },
       { text: 'Recipes', link: '/recipes/indexer', activeMatch: '^/recipes/' },
       { text: 'Methods', link: '/methods', activeMatch: '^/methods' },
-      { text: 'Reference', link: '/options', activeMatch: '^/(options|limits|errors|alerts|observability|chains)' },
+      {
+        text: 'Reference',
+        link: '/options',
+        activeMatch: '^/(options|limits|errors|alerts|observability|chains)',
+      },
     ],
     sidebar: sidebar(),
     footer: { message: 'Apache-2.0' },

@@ -23,7 +23,8 @@ export function siteLink(page: string, href: string): Link {
   const project = Object.entries(PROJECT_PAGES).find(([, file]) => file === target);
   if (project !== undefined) return { to: `/project/${project[0]}${end}` };
   if (target === 'README.md' || target === 'docs/index.md') return { to: `/${end}` };
-  if (target.startsWith('docs/')) return { to: `/${target.slice('docs/'.length).replace(/\.md$/, '')}${end}` };
+  if (target.startsWith('docs/'))
+    return { to: `/${target.slice('docs/'.length).replace(/\.md$/, '')}${end}` };
   return REPOSITORY === undefined ? 'none' : { to: `${REPOSITORY}/blob/main/${target}${end}` };
 }
 

@@ -7,7 +7,11 @@ const docs = new URL('../', import.meta.url);
 type Page = readonly [text: string, path: string];
 
 /** Every page of the site, in the order in which it is read. */
-const SECTIONS: readonly { readonly text: string; readonly isFolded?: true; readonly pages: readonly Page[] }[] = [
+const SECTIONS: readonly {
+  readonly text: string;
+  readonly isFolded?: true;
+  readonly pages: readonly Page[];
+}[] = [
   {
     text: 'Start',
     pages: [
@@ -122,7 +126,9 @@ export function sidebar(): DefaultTheme.SidebarItem[] {
   return SECTIONS.map(({ text, isFolded, pages }) => ({
     text,
     collapsed: isFolded ?? false,
-    items: pages.filter(isThere).map(([name, path]) => ({ text: name, link: path === 'index' ? '/' : `/${path}` })),
+    items: pages
+      .filter(isThere)
+      .map(([name, path]) => ({ text: name, link: path === 'index' ? '/' : `/${path}` })),
   }));
 }
 

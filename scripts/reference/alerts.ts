@@ -99,7 +99,7 @@ function renderAlert({ alert, expr, labels, annotations, ...rule }: Rule): strin
     '',
     `**${labels.severity}**, ${held}. ${summary}`,
     '',
-    '```promql',
+    '```text',
     expr.trim(),
     '```',
     '',

@@ -39,14 +39,16 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   },
   INVALID_PARAMS: {
     example: { code: 'INVALID_PARAMS', reason: 'invalid block range params' },
-    words: 'what is wrong, such as `missing value for required argument 0`; those of `eth_getLogs` are [below](#eth_getlogs)',
+    words:
+      'what is wrong, such as `missing value for required argument 0`; those of `eth_getLogs` are [below](#eth_getlogs)',
     when: 'Parameters that cannot be understood or contradict each other; a log query over a limit.',
     action: 'Mend the request. For logs, ask for the range that the message names.',
   },
   BLOCK_NOT_FOUND: {
     example: { code: 'BLOCK_NOT_FOUND', block: '0x10', lowest: '0x2a' },
     when: 'No such block here: above the head, of another chain, reorged out, or below the lowest block held.',
-    action: 'Above the head: wait, or send `x-chain-at-least`. Below the lowest: `chain-query backfill`. A cursor or hash that was reorged out: begin again from a final block.',
+    action:
+      'Above the head: wait, or send `x-chain-at-least`. Below the lowest: `chain-query backfill`. A cursor or hash that was reorged out: begin again from a final block.',
   },
   NOT_CANONICAL: {
     example: { code: 'NOT_CANONICAL', hash: '0x…' },
@@ -54,7 +56,13 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
     action: 'Ask again with the new hash of that number.',
   },
   NOT_REACHED: {
-    example: { code: 'NOT_REACHED', header: 'x-chain-at-least', point: '101;3', head: 99, milliseconds: 2_000 },
+    example: {
+      code: 'NOT_REACHED',
+      header: 'x-chain-at-least',
+      point: '101;3',
+      head: 99,
+      milliseconds: 2_000,
+    },
     when: 'The replica did not get to the block of `x-chain-at-least` in `--at-least-wait-ms`.',
     action: 'Ask another replica, or again. If it is always the same one: look at its `/readyz`.',
   },
@@ -91,7 +99,8 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   },
   CALL_FAILED: {
     example: { code: 'CALL_FAILED', reason: 'out of gas' },
-    words: '`out of gas`, `invalid opcode: …`, `stack underflow …`, `insufficient funds …`, `nonce too low …` and the like, in geth’s words',
+    words:
+      '`out of gas`, `invalid opcode: …`, `stack underflow …`, `insufficient funds …`, `nonce too low …` and the like, in geth’s words',
     when: 'The EVM halted, the call could not begin, or a transaction is one that no pool would take.',
     action: 'Mend the call or the transaction.',
   },
@@ -107,7 +116,11 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
     action: 'Ask for less: fewer steps, a shorter range. The limits are [options](limits.md).',
   },
   NATIVE_CONTRACT: {
-    example: { code: 'NATIVE_CONTRACT', address: '0xb20f000000000000000000000000000000000000', isPending: false },
+    example: {
+      code: 'NATIVE_CONTRACT',
+      address: '0xb20f000000000000000000000000000000000000',
+      isPending: false,
+    },
     when: 'The call enters a [native contract](native-contracts.md) and no upstream runs it: `--native-contracts refuse`, none is there, or it is of pre-confirmed state.',
     action: 'Ask with `latest`, and give the node an upstream that answers calls.',
   },
@@ -163,7 +176,8 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   FILTER_NOT_FOUND: {
     example: { code: 'FILTER_NOT_FOUND', reason: 'it has ended, or was made at another node' },
     when: 'The filter expired, its history is gone, or another node has it.',
-    action: 'Make another one and read what was missed with `eth_getLogs`. Behind a balancer: [stickiness](fleet.md#what-a-client-can-rely-on).',
+    action:
+      'Make another one and read what was missed with `eth_getLogs`. Behind a balancer: [stickiness](fleet.md#what-a-client-can-rely-on).',
   },
   METHOD_NOT_PUBLIC: {
     example: { code: 'METHOD_NOT_PUBLIC', method: 'eth_getBlockReceipts' },
@@ -188,7 +202,8 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   RATE_LIMITED: {
     example: { code: 'RATE_LIMITED', seconds: 0.4 },
     when: 'The client used more units a second than its `rate`.',
-    action: 'Wait as `Retry-After` says. Behind a proxy, name it in `--trusted-proxies`, else all clients are one.',
+    action:
+      'Wait as `Retry-After` says. Behind a proxy, name it in `--trusted-proxies`, else all clients are one.',
   },
   RESPONSE_TOO_LARGE: {
     example: { code: 'RESPONSE_TOO_LARGE', maxBytes: 10_485_760 },
@@ -216,10 +231,17 @@ export function renderErrors(): string {
     const { code, message, status = 200 } = rpcErrorOf(doc.example);
     const number = hasOwnNumber(doc.example) ? `\`${code}\`` : 'its own';
     const cells = [number, String(status), `\`${doc.example.code}\``, doc.words ?? `\`${message}\``];
-    return { order: hasOwnNumber(doc.example) ? code : 1_000, line: `| ${[...cells, doc.when, doc.action].join(' | ')} |` };
+    return {
+      order: hasOwnNumber(doc.example) ? code : 1_000,
+      line: `| ${[...cells, doc.when, doc.action].join(' | ')} |`,
+    };
   });
   const lines = rows.sort((a, b) => a.order - b.order).map(({ line }) => line);
-  return ['| code | HTTP | name in the source | message | when | what to do |', '|---|---|---|---|---|---|', ...lines].join('\n');
+  return [
+    '| code | HTTP | name in the source | message | when | what to do |',
+    '|---|---|---|---|---|---|',
+    ...lines,
+  ].join('\n');
 }
 
 /** Some errors carry a number that somebody else chose. */

@@ -16,10 +16,27 @@ const GROUPS = new Set<OptionSpec['group']>([
 ]);
 
 /** Options of those groups that choose something, and bound nothing. */
-const CHOICES = new Set(['compat', 'httpFront', 'sendTo', 'forward', 'poolNonce', 'limitLoopback', 'trustedProxies', 'compressAbove']);
+const CHOICES = new Set([
+  'compat',
+  'httpFront',
+  'sendTo',
+  'forward',
+  'poolNonce',
+  'limitLoopback',
+  'trustedProxies',
+  'compressAbove',
+]);
 
 /** Options of other groups that do bound what clients can meet. */
-const OTHERS = new Set(['clientBytes', 'threadHeapBytes', 'historicalStateBytes', 'maxPins', 'maxBlockGas', 'blockTimeLimitMs', 'stateTimeoutMs']);
+const OTHERS = new Set([
+  'clientBytes',
+  'threadHeapBytes',
+  'historicalStateBytes',
+  'maxPins',
+  'maxBlockGas',
+  'blockTimeLimitMs',
+  'stateTimeoutMs',
+]);
 
 /** Whether an option is a limit that clients can meet. */
 export function isLimit(name: string, { group }: OptionSpec): boolean {
@@ -69,7 +86,7 @@ const BEYOND: Readonly<Record<string, string>> = {
   callPoolThreads: '–',
   callPoolQueue: 'HTTP 503, `-32005`',
   simulateBlocks: '`-38026`',
-  simulateCalls: '`-32602`',
+  simulateCalls: '`-38026`',
   simulateGas: 'a call gets what is left',
   simulateTimeLimitMs: '`-32000`',
   trieKeys: 'an upstream is asked for proofs',
@@ -90,7 +107,8 @@ export function renderLimits(): string {
   for (const [name, spec] of OPTION_ROWS) {
     if (!isLimit(name, spec)) continue;
     const beyond = BEYOND[name];
-    if (beyond === undefined) throw new Error(`say in scripts/reference/limits.ts what happens beyond ${flagOf(name)}`);
+    if (beyond === undefined)
+      throw new Error(`say in scripts/reference/limits.ts what happens beyond ${flagOf(name)}`);
     lines.push(`| \`${flagOf(name)}\` | \`${spec.default ?? '–'}\` | ${spec.doc} | ${beyond} |`);
   }
   return lines.join('\n');
@@ -106,10 +124,12 @@ const SETTINGS: Readonly<Record<string, readonly [bounds: string, beyond: string
 
 /** The table of limits that differ by endpoint. */
 export function renderProfileLimits(): string {
-  const { none, keys }: Readonly<Record<'none' | 'keys', Readonly<Record<string, string>>>> = PROFILE_DEFAULTS;
+  const { none, keys }: Readonly<Record<'none' | 'keys', Readonly<Record<string, string>>>> =
+    PROFILE_DEFAULTS;
   const lines = ['| setting | public | dedicated | bounds | beyond it |', '|---|---|---|---|---|'];
   for (const [name, [bounds, beyond]] of Object.entries(SETTINGS)) {
-    if (none[name] === undefined || keys[name] === undefined) throw new Error(`profiles have no ${name} any more`);
+    if (none[name] === undefined || keys[name] === undefined)
+      throw new Error(`profiles have no ${name} any more`);
     const dedicated = keys[name] === '0' ? 'none' : `\`${keys[name]}\``;
     lines.push(`| \`${name}\` | \`${none[name]}\` | ${dedicated} | ${bounds} | ${beyond} |`);
   }
