@@ -9,6 +9,8 @@ interface ErrorDoc<K extends ErrorType['code']> {
   readonly words?: string;
 }
 
+type AnyErrorDoc = { readonly [K in ErrorType['code']]: ErrorDoc<K> }[ErrorType['code']];
+
 // A code that is missing here does not compile: the page has every one of them.
 const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   PARSE_ERROR: {
@@ -118,7 +120,7 @@ const ERRORS: { readonly [K in ErrorType['code']]: ErrorDoc<K> } = {
   NATIVE_CONTRACT: {
     example: {
       code: 'NATIVE_CONTRACT',
-      address: '0xb20f000000000000000000000000000000000000',
+      address: '0xb20f…',
       isPending: false,
     },
     when: 'The call enters a [native contract](native-contracts.md) and no upstream runs it: `--native-contracts refuse`, none is there, or it is of pre-confirmed state.',
@@ -227,18 +229,18 @@ export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorType['code'][];
 
 /** The table of docs/errors.md, by number, as far as they have one. */
 export function renderErrors(): string {
-  const rows = Object.values(ERRORS).map((doc: ErrorDoc<ErrorType['code']>) => {
+  const rows = Object.values<AnyErrorDoc>(ERRORS).map((doc) => {
     const { code, message, status = 200 } = rpcErrorOf(doc.example);
     const number = hasOwnNumber(doc.example) ? `\`${code}\`` : 'its own';
-    const cells = [number, String(status), `\`${doc.example.code}\``, doc.words ?? `\`${message}\``];
+    const cells = [number, String(status), doc.words ?? `\`${message}\``, doc.when, doc.action];
     return {
       order: hasOwnNumber(doc.example) ? code : 1_000,
-      line: `| ${[...cells, doc.when, doc.action].join(' | ')} |`,
+      line: `| ${[...cells, `\`${doc.example.code}\``].join(' | ')} |`,
     };
   });
   const lines = rows.sort((a, b) => a.order - b.order).map(({ line }) => line);
   return [
-    '| code | HTTP | name in the source | message | when | what to do |',
+    '| code | HTTP | message | when | what to do | in the source |',
     '|---|---|---|---|---|---|',
     ...lines,
   ].join('\n');

@@ -372,6 +372,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   conformance: [],
   crash: [],
   differential: [],
+  docs: [],
   e2e: [],
   edge: [],
   fleet: ['preconfirmed', 'replica', 'subscriptions'],

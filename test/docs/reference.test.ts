@@ -132,6 +132,7 @@ it('metrics of the source are those of their page', () => {
   const registered = [
     // A name with its help text, as the makers of metrics take them.
     ...inSources(/'((?:chain_query_)?[a-z][a-z_]+)',\s*(?:'|`)[A-Z1][^'`\n]*\.(?:'|`)/g),
+    ...inSources(/(?:countersIn|gaugesIn|totalsIn)\(registry\)\(\s*'([a-z_]+)'/g),
     ...inSources(/(?:name:|NAME =) '(chain_query_\w+)'/g),
   ].map((name) => (name.startsWith('chain_query_') ? name : `chain_query_${name}`));
   expect(registered.length).toBeGreaterThan(100);
