@@ -1,15 +1,9 @@
 import { defineConfig } from 'vitepress';
-import { breakableNames } from './breakable-names.ts';
 import { drawings } from './drawings.ts';
 import { linksOfTheRepository } from './links.ts';
+import { namesInCode, WIDE_PAGES } from './names-in-code.ts';
 import { sidebar } from './sidebar.ts';
 import { slugOf } from './slug.ts';
-
-const WIDE = new Set(
-  ['options', 'limits', 'errors', 'observability', 'chains', 'methods', 'differential', 'endpoints'].map(
-    (name) => `${name}.md`,
-  ),
-);
 
 // A site of files alone: no address of ours is called, nothing is counted, the search runs in the browser.
 export default defineConfig({
@@ -28,12 +22,12 @@ export default defineConfig({
     config: (md) => {
       md.use(linksOfTheRepository);
       md.use(drawings);
-      md.use(breakableNames);
+      md.use(namesInCode);
     },
   },
-  // Tables of a reference need the room that the outline would take.
   transformPageData: (page) => {
-    if (WIDE.has(page.relativePath)) Object.assign(page.frontmatter, { aside: false, pageClass: 'wide' });
+    if (WIDE_PAGES.has(page.relativePath))
+      Object.assign(page.frontmatter, { aside: false, pageClass: 'wide' });
   },
   themeConfig: {
     search: { provider: 'local' },
