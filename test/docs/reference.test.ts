@@ -89,6 +89,7 @@ describe('options', () => {
       '--full',
       '--seed',
       '--fleet',
+      '--ignore-scripts',
     ]);
     expect(
       [...new Set(named)].filter((line) => {
