@@ -17,6 +17,7 @@ export default defineConfig({
             'test/architecture/**/*.test.ts',
             'test/differential/**/*.test.ts',
             'test/first-run/**/*.test.ts',
+            'test/docs/**/*.test.ts',
             'test/methods/**/*.test.ts',
             'test/support/**/*.test.ts',
           ],

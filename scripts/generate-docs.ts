@@ -9,6 +9,9 @@ import { renderChainsPage } from '../src/rules/describe.ts';
 import { SUBSCRIPTION_METHODS } from '../src/subscriptions/subscribe-methods.ts';
 import { renderModules, renderRooms } from '../test/architecture/render.ts';
 import { exampleOf } from './method-examples.ts';
+import { renderAlerts } from './reference/alerts.ts';
+import { renderErrors } from './reference/errors.ts';
+import { renderLimits, renderProfileLimits } from './reference/limits.ts';
 
 /** Only their documentation is read. */
 const FILTER_METHODS = filterMethods({
@@ -22,33 +25,18 @@ const root = new URL('../', import.meta.url);
 
 const PAGES = [
   { path: 'docs/options.md', render: renderOptionsPage },
-  {
-    path: 'docs/endpoints.md',
-    render: () =>
-      replaceBetween(
-        readFileSync(new URL('docs/endpoints.md', root), 'utf8'),
-        'settings',
-        renderProfileSettings(),
-      ),
-  },
-  {
-    path: 'docs/cli.md',
-    render: () =>
-      replaceBetween(readFileSync(new URL('docs/cli.md', root), 'utf8'), 'exit codes', renderExitCodes()),
-  },
+  partsOf('docs/endpoints.md', { settings: renderProfileSettings }),
+  partsOf('docs/limits.md', { 'profile-limits': renderProfileLimits, limits: renderLimits }),
+  partsOf('docs/errors.md', { errors: renderErrors }),
+  partsOf('docs/alerts.md', { alerts: () => renderAlerts(read('deploy/prometheus/alerts.yml')) }),
+  partsOf('docs/cli.md', { 'exit codes': renderExitCodes }),
   { path: 'docs/chains.md', render: renderChainsPage },
   { path: 'docs/methods.md', render: () => renderMethodDocs(METHODS) },
   ...METHODS.map((method) => ({
     path: `docs/methods/${method.name}.md`,
     render: async () => renderMethodPage(method, await exampleOf(method, root)),
   })),
-  {
-    path: 'ARCHITECTURE.md',
-    render: () => {
-      const page = readFileSync(new URL('ARCHITECTURE.md', root), 'utf8');
-      return replaceBetween(replaceBetween(page, 'rooms', renderRooms()), 'modules', renderModules());
-    },
-  },
+  partsOf('ARCHITECTURE.md', { rooms: renderRooms, modules: renderModules }),
 ];
 
 const checkOnly = process.argv.includes('--check');
@@ -61,12 +49,23 @@ function readIfPresent(file: URL): string | undefined {
   }
 }
 
+function read(path: string): string {
+  return readFileSync(new URL(path, root), 'utf8');
+}
+
+/** A page that people write, but for parts of it that are made. */
+function partsOf(path: string, parts: Readonly<Record<string, () => string>>) {
+  const render = (): string =>
+    Object.entries(parts).reduce((page, [name, made]) => replaceBetween(page, name, made()), read(path));
+  return { path, render };
+}
+
 /** A page with something else between the comments `<!-- name -->` and `<!-- /name -->`. */
 function replaceBetween(page: string, name: string, text: string): string {
-  const [open, close] = [`<!-- ${name} -->\n`, `\n<!-- /${name} -->`];
+  const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
   const [from, to] = [page.indexOf(open), page.indexOf(close)];
   if (from < 0 || to < from) throw new Error(`there is no part ${name}`);
-  return page.slice(0, from + open.length) + text + page.slice(to);
+  return `${page.slice(0, from + open.length)}${text}\n${page.slice(to)}`;
 }
 
 mkdirSync(new URL('docs/methods/', root), { recursive: true });

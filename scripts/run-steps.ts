@@ -34,6 +34,7 @@ const CHECK: readonly Step[] = [
   { name: 'knip', command: 'knip', tests: false },
   { name: 'docs', command: 'node scripts/generate-docs.ts --check', tests: false },
   { name: 'licences', command: 'node scripts/check-licences.ts', tests: false },
+  { name: 'site', command: 'npm run -s docs:build', tests: true },
   { name: 'unit', command: 'npm run -s test', tests: true },
   { name: 'rustfmt', command: 'cargo fmt --manifest-path native/Cargo.toml --all --check', tests: false },
   {

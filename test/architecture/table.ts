@@ -380,6 +380,7 @@ export const SUITES: Readonly<Record<string, readonly string[]>> = {
   deploy: [],
   dashboard: [],
   differential: [],
+  docs: [],
   e2e: [],
   edge: [],
   fleet: ['preconfirmed', 'replica', 'subscriptions'],

@@ -43,7 +43,8 @@ export type RpcErrorType =
 
 export class RpcFailure extends CodedError<RpcErrorType> {}
 
-type ErrorType =
+/** All that can go wrong, by its code. */
+export type ErrorType =
   | RpcErrorType
   | HeadErrorType
   | MethodErrorType
@@ -54,13 +55,13 @@ type ErrorType =
 
 /** The one mapping from what can go wrong to what a client is told. */
 export function toRpcError(error: unknown): RpcError {
-  if (error instanceof HeadError) return describe(error.type);
-  if (error instanceof MethodError) return describe(error.type);
-  if (error instanceof RpcFailure) return describe(error.type);
-  if (error instanceof InvalidParamsError) return describe(error.type);
-  if (error instanceof StateUnavailableError) return describe(error.type);
-  if (error instanceof StateLimitError) return describe(error.type);
-  if (error instanceof OverloadedError) return describe(error.type);
+  if (error instanceof HeadError) return rpcErrorOf(error.type);
+  if (error instanceof MethodError) return rpcErrorOf(error.type);
+  if (error instanceof RpcFailure) return rpcErrorOf(error.type);
+  if (error instanceof InvalidParamsError) return rpcErrorOf(error.type);
+  if (error instanceof StateUnavailableError) return rpcErrorOf(error.type);
+  if (error instanceof StateLimitError) return rpcErrorOf(error.type);
+  if (error instanceof OverloadedError) return rpcErrorOf(error.type);
   // Anything else is a fault of the node or what it stands on: its words are for the log, not for the client.
   return { code: -32002, message: 'resource unavailable' };
 }
@@ -81,7 +82,8 @@ export function refusalOf(error: unknown): Refusal | undefined {
   return error.type.code === 'SUBSCRIPTION_REFUSED' ? 'subscriptions' : undefined;
 }
 
-function describe(type: ErrorType): RpcError {
+/** What a client is told of it. docs/errors.md is made of this. */
+export function rpcErrorOf(type: ErrorType): RpcError {
   switch (type.code) {
     case 'PARSE_ERROR':
       return { code: -32700, message: type.reason };
