@@ -6,7 +6,7 @@ const root = new URL('../../', import.meta.url).pathname;
 const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/*.md', 'test/data/*.md'], { cwd: root }).filter(
   (path) => path !== 'CHANGELOG.md',
 );
-const files = globSync('{src,packages,test,bench,scripts,native}/**/*.{ts,mjs,rs}', {
+const files = globSync('{src,packages,test,bench,scripts,native,web,docs/.vitepress}/**/*.{ts,tsx,mjs,rs}', {
   cwd: root,
   exclude: (path) => path.includes('node_modules') || path.includes('target'),
 });

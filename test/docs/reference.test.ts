@@ -90,6 +90,7 @@ describe('options', () => {
       '--seed',
       '--fleet',
       '--ignore-scripts',
+      '--omit',
     ]);
     expect(
       [...new Set(named)].filter((line) => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PreconfirmedRig } from '../preconfirmed/rig.ts';
-import { type Gate, startGate } from '../support/servers/gate.ts';
+import { type Gate, startGate } from '../support/servers/proxies/gate.ts';
 import { type FollowingNode, follow, total } from '../support/servers/our-node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
 

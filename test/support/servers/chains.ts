@@ -12,8 +12,8 @@ import { startOpGeth } from './op-geth.ts';
 import { type BlockInputs, OpSequencer, type SequencedBlock } from './op-sequencer.ts';
 import { gethBinary } from './paths.ts';
 import { runToEnd, start, tempDir, until } from './process.ts';
+import { Stillness, startStillProxy } from './proxies/still.ts';
 import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
-import { Stillness, startStillProxy } from './still.ts';
 
 /** A chain that a workload runs on, as an ordinary upstream serves it: recent state, and no debug methods unless asked for. */
 export interface WorkloadChain extends AsyncDisposable {
