@@ -64,7 +64,7 @@ export async function callByKeyboard(page: Page, checks: Checks): Promise<void> 
   reached.push(await tabTo('.selector select'), await tabTo('button[type=submit]'));
   await page.keyboard.press('Enter');
   const answered = page.locator('[aria-label=Answer] .values td');
-  await answered.waitFor({ timeout: 10_000 });
+  await answered.waitFor({ timeout: 30_000 });
   checks.check('a call is made by keyboard alone', reached.every(Boolean), reached);
   checks.check('its answer is decoded', (await answered.textContent()) === '0', await answered.textContent());
 }
@@ -82,16 +82,16 @@ export async function copyCurl(page: Page, checks: Checks): Promise<void> {
 export async function watchLogs(page: Page, checks: Checks, sender: Sender): Promise<void> {
   await page.getByRole('radio', { name: 'Find logs' }).check();
   await page.getByRole('button', { name: 'Follow' }).click();
-  await page.locator('.tail [role=status]', { hasText: 'following' }).waitFor({ timeout: 10_000 });
+  await page.locator('.tail [role=status]', { hasText: 'following' }).waitFor({ timeout: 30_000 });
   await sender.increment();
   const first = page.locator('.tail tbody tr').first();
-  await first.waitFor({ timeout: 10_000 });
+  await first.waitFor({ timeout: 30_000 });
   const seen = (await first.textContent()) ?? '';
   checks.check('pendingLogs brings a log', /Incremented/.test(seen) && /pre-confirmed/.test(seen), seen);
   checks.check('it is decoded', /by = 0xf39F.*, count = 1/.test(seen), seen);
   await page.getByRole('button', { name: 'Send' }).click();
   const found = page.locator('[aria-label="Logs found"] tbody tr').first();
-  await found.waitFor({ timeout: 10_000 });
+  await found.waitFor({ timeout: 30_000 });
   checks.check('eth_getLogs finds it, decoded', /count = 1/.test((await found.textContent()) ?? ''));
 }
 
@@ -103,7 +103,7 @@ export async function showHostile(page: Page, checks: Checks, sender: Sender): P
   await page.getByRole('textbox', { name: 'Contract' }).fill(address);
   await page.getByRole('button', { name: 'Send' }).click();
   const value = page.locator('[aria-label=Answer] .values td');
-  await value.waitFor({ timeout: 10_000 });
+  await value.waitFor({ timeout: 30_000 });
   checks.check('a string of a contract is shown as it is', (await value.textContent()) === HOSTILE);
   checks.check('and becomes no markup', (await page.locator('#hostile, main img').count()) === 0);
 }
@@ -112,13 +112,13 @@ export async function showHostile(page: Page, checks: Checks, sender: Sender): P
 export async function sendAnything(page: Page, checks: Checks): Promise<void> {
   await page.getByRole('radio', { name: 'Any method' }).check();
   const method = page.getByRole('combobox', { name: /^Method/ });
-  await method.locator('option', { hasText: 'rpc.discover' }).waitFor({ state: 'attached', timeout: 10_000 });
+  await method.locator('option', { hasText: 'rpc.discover' }).waitFor({ state: 'attached', timeout: 30_000 });
   const methods = await method.locator('option').count();
   checks.check('every method is offered', methods >= 57, methods);
   await method.selectOption('rpc.discover');
   await page.getByRole('button', { name: 'Send' }).click();
   const shown = page.locator('[aria-label="Answer as JSON"]');
-  await shown.filter({ hasText: 'are not shown' }).waitFor({ timeout: 10_000 });
+  await shown.filter({ hasText: 'are not shown' }).waitFor({ timeout: 30_000 });
   const { length } = (await shown.textContent()) ?? '';
   checks.check('a huge answer is shown in part', length < 41_000, length);
 }

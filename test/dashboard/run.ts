@@ -53,7 +53,7 @@ async function idleAndBusy(browser: Browser, places: DevPlaces): Promise<void> {
   await using visited = await visit(browser, places.adminUrl);
   const { page, complaints } = visited;
   checks.check('idle: it says so', await untilTitle(page, 'Ready, idle'));
-  await page.locator('.cell.there').nth(2).waitFor({ timeout: 10_000 });
+  await page.locator('.cell.there').nth(2).waitFor({ timeout: 30_000 });
   await looker.look(page, 'idle');
   await callByKeyboard(page, checks);
   await copyCurl(page, checks);
@@ -115,7 +115,7 @@ async function staleAndAlone(browser: Browser, places: DevPlaces, folder: TempDi
   checks.check('at first it is ready', await untilTitle(page, 'Ready'));
   await stream[Symbol.asyncDispose]();
   checks.check('stale stream: it says so', await untilTitle(page, 'Stale stream'));
-  await page.locator('.banner.bad').waitFor({ timeout: 10_000 });
+  await page.locator('.banner.bad').waitFor({ timeout: 30_000 });
   await looker.look(page, 'stale-stream');
   checks.check('the stream is shown as lost', (await page.locator('.sources .health.bad').count()) > 0);
   await upstream[Symbol.asyncDispose]();
@@ -198,9 +198,12 @@ forked?.catch(() => {});
 await timed('size', checkSize);
 if (isWanted('dev') || isWanted('cut')) {
   const { running, places } = await startDevNode();
-  await timed('dev', () => idleAndBusy(browser, places));
+  // Both mostly wait, and neither asks the other's node anything.
+  await Promise.all([
+    timed('dev', () => idleAndBusy(browser, places)),
+    timed('cut', () => staleAndAlone(browser, places, folder)),
+  ]);
   await timed('attacks', () => attack(places.adminUrl, checks));
-  await timed('cut', () => staleAndAlone(browser, places, folder));
   await running.stop();
 }
 await timed('forked', async () => {
