@@ -22,8 +22,9 @@ const running = new Set<ChildProcess>();
 /** Ends what a test that failed left behind: two that share a store from two containers disturb each other. */
 export async function endContainers(): Promise<void> {
   for (const child of running) {
-    child.kill('SIGKILL');
-    await once(child, 'close');
+    const closed = once(child, 'close');
+    endProcess1(child);
+    await closed;
   }
 }
 
@@ -89,7 +90,9 @@ export function startContainer(
     ended,
     initialised: async () => {
       const init = await pid();
-      await until(() => childrenOf(init) !== '', 'what the init starts');
+      // A shell before it mounts things, which are its children too.
+      const isInit = (): boolean => readFileSync(`/proc/${init}/comm`, 'utf8') === 'tini\n';
+      await until(() => isInit() && childrenOf(init) !== '', 'what the init starts');
     },
     stop: async (signal, limitMs = 15_000) => {
       runAsRoot(['kill', '-s', signal.slice(3), String(await pid())]);
@@ -98,7 +101,7 @@ export function startContainer(
       const first = await Promise.race([ended, late]);
       timer.abort();
       if (first !== 'late' && first !== undefined) return first;
-      child.kill('SIGKILL');
+      endProcess1(child);
       throw new Error(`not stopped ${limitMs} ms after ${signal}: ${chunks.join('').slice(-2_000)}`);
     },
   };
@@ -120,6 +123,14 @@ async function firstChild(child: ChildProcess): Promise<number> {
   const pid = Number(read().split(' ')[0]);
   if (Number.isNaN(pid)) throw new Error('it has ended already');
   return pid;
+}
+
+/** With process 1, all of them end. To end unshare alone would leave them: that they end with it is lost with the change of user. */
+function endProcess1(child: ChildProcess): void {
+  if (child.exitCode !== null || child.pid === undefined) return;
+  const inside = childrenOf(child.pid);
+  if (inside === '') child.kill('SIGKILL');
+  else runAsRoot(['kill', '-s', 'KILL', inside]);
 }
 
 function childrenOf(pid: number): string {
