@@ -75,7 +75,8 @@ function parseSetting(spec: OptionSpec, setting: Setting): unknown {
 function readVariables(command: Command, env: OptionSources['env']): Settings {
   const settings = new Map<OptionName, Setting>();
   for (const [name] of rowsOf(command)) {
-    const text = env[variableOf(name)];
+    // Secrets of Kubernetes and files often end in a line end.
+    const text = env[variableOf(name)]?.trim();
     // An empty variable is how compose files and shells spell "unset".
     if (text !== undefined && text !== '') settings.set(name, { text, origin: variableOf(name) });
   }
