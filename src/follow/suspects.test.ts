@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { StateKey } from '../chain/state-key.ts';
 import { InvalidBlockError } from '../executor/errors.ts';
 import { SourceError } from '../source/errors.ts';
-import type { StateRead, UpstreamStatus } from '../source/interface.ts';
+import type { UpstreamStatus } from '../source/interface.ts';
 import type { ReadBlock } from './blocks/reader.ts';
 import { RefusedBlockError } from './blocks/refused-block.ts';
 import { FalseCopyError } from './errors.ts';
@@ -34,7 +34,7 @@ function suspectsOf(
         const upstream = options?.prefer ?? '';
         const word = words[upstream];
         if (word === undefined) throw new SourceError({ code: 'unsupported' }, 'it has no state');
-        return keys.map(() => ({ kind: 'slot', value: bytes(word), upstream }) as StateRead);
+        return keys.map(() => ({ kind: 'slot', value: bytes(word), upstream }));
       },
       status: () => upstreams.map((name) => ({ name, outForMs: 0, otherChain: undefined }) as UpstreamStatus),
     },

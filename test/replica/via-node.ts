@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkloadChain } from '../support/servers/chains.ts';
-import { startGate } from '../support/servers/proxies/gate.ts';
 import { until } from '../support/servers/process.ts';
+import { startGate } from '../support/servers/proxies/gate.ts';
 import { type Replica, startReplica } from './ours.ts';
 
 /**
