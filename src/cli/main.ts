@@ -30,7 +30,9 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 const shutdown = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
+// A node that runs as a service reads its options again. Whatever runs in a terminal ends with it, and leaves nothing behind.
+const reloads = ['serve', 'ingest'].includes(process.argv[2] ?? '') && !process.stderr.isTTY;
+for (const name of ['SIGINT', 'SIGTERM', ...(reloads ? [] : ['SIGHUP' as const])] as const) {
   process.on(name, () => {
     // Whoever asks twice does not want to wait for the drain.
     if (shutdown.signal.aborted) process.exit(128 + constants.signals[name]);

@@ -120,11 +120,12 @@ describe.each(['anvil', 'op-geth'] as const)('dev on %s', (client) => {
     expect(metrics).toMatch(/^chain_query_preconfirmation_accuracy\{source=".*"\} 1$/m);
   });
 
-  it('leaves nothing behind when it is stopped', async () => {
+  // The second is a terminal that was closed.
+  it.each(['SIGINT', 'SIGHUP'] as const)('leaves nothing behind when it is stopped by %s', async (signal) => {
     await using dev = await startDev(client);
     expect(dev.children.filter(isAlive)).toHaveLength(1);
     expect(await dev.leftovers()).toHaveLength(1);
-    dev.running.signal('SIGINT');
+    dev.running.signal(signal);
     expect(await dev.running.exited).toBe(0);
     expect(dev.children.filter(isAlive)).toEqual([]);
     expect(await dev.leftovers()).toEqual([]);
