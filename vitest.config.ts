@@ -1,5 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests that measure a thread: beside others, the machine is what would be measured. */
+const TIMING = [
+  'src/rpc/dispatch/{heavy-requests,served-calls,thread-turn}.test.ts',
+  'src/rpc/limits/thread-load.test.ts',
+  'src/executor/pool{,-priority}.test.ts',
+];
+
 export default defineConfig({
   test: {
     // A test that passes only on a second try is a bug report.
@@ -8,6 +15,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          // By itself it would leave a core of two for what else a machine does.
+          maxWorkers: 2,
           include: [
             'src/**/*.test.ts',
             'packages/*/src/**/*.test.ts',
@@ -21,6 +30,16 @@ export default defineConfig({
             'test/methods/**/*.test.ts',
             'test/support/**/*.test.ts',
           ],
+          exclude: TIMING,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'unit-timing',
+          include: TIMING,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -3,6 +3,9 @@ import { expect, it, vi } from 'vitest';
 import { startListener } from '../../../test/support/serve/listener.ts';
 import { confirmed, flashblockEvent, makeBlock } from '../../../test/support/serve/subscriptions.ts';
 
+/** Longer than a machine with other things to do takes. */
+const WAIT = { timeout: 10_000 };
+
 it('serves viem: reads, watchEvent, and a subscription of ours that resumes', async () => {
   await using listener = await startListener();
   const client = createPublicClient({ transport: webSocket(listener.url, { reconnect: false }) });
@@ -22,19 +25,21 @@ it('serves viem: reads, watchEvent, and a subscription of ours that resumes', as
       else held.set(key, log);
     },
   });
-  await vi.waitFor(() => expect([...held.keys()]).toEqual(['4/0', '4/1', '4/2', '4/3']));
+  await vi.waitFor(() => expect([...held.keys()]).toEqual(['4/0', '4/1', '4/2', '4/3']), WAIT);
   await vi.waitFor(async () => {
     expect(await listener.registry.metrics()).toContain('chain_query_subscriptions{kind="logs"} 1');
-  });
+  }, WAIT);
 
   streams.publish(flashblockEvent(makeBlock(tip, [3]), 0, 1, 'a'));
+  // Now it has read history and hears of events; this head has none of the blocks that it is told of.
+  await vi.waitFor(() => expect(held.size).toBeGreaterThan(4), WAIT);
   const block = makeBlock(tip, [1]);
   streams.publish({ kind: 'confirmed', removed: [], added: [confirmed(block)] });
-  await vi.waitFor(() => expect([...held.keys()]).toEqual(['4/0', '4/1', '4/2', '4/3', '5/0']));
-  await vi.waitFor(() => expect(watched.map(({ blockHash }) => blockHash)).toEqual([block.hash]));
+  await vi.waitFor(() => expect([...held.keys()]).toEqual(['4/0', '4/1', '4/2', '4/3', '5/0']), WAIT);
+  await vi.waitFor(() => expect(watched.map(({ blockHash }) => blockHash)).toEqual([block.hash]), WAIT);
 
   await unsubscribe();
   unwatch();
   const socket = await client.transport.getRpcClient();
   socket.close();
-});
+}, 60_000);
