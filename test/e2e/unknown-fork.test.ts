@@ -193,7 +193,7 @@ it('has doctor say so, from what upstreams say and from what the node found (B16
   ]);
   expect(told.output).toMatch(/fail +rulesTooOld +it has a fork \(id 0x/);
   expect(alone.output).toMatch(/fail +rulesTooOld +block \d+ 0x[0-9a-f]+ is part of the chain/);
-  for (const { code } of [told, alone]) expect(code).toBe(1);
+  for (const { code } of [told, alone]) expect(code).toBe(3);
 });
 
 it('goes on after a start with the rules, from where it was, and adopts a change of blob parameters (B16)', async () => {

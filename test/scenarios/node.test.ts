@@ -67,7 +67,11 @@ describe('a node', () => {
     expect([ready.status, JSON.parse(ready.text)]).toMatchObject([200, { ready: true }]);
     const metrics = await get(`${node.adminUrl}/metrics`);
     expect(metrics).toMatchObject({ status: 200, text: expect.stringContaining('chain_query_hot_accounts') });
-    expect((await get(`${node.adminUrl}/`)).status).toBe(404);
+    expect(await get(`${node.adminUrl}/`)).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('<title>'),
+    });
+    expect((await get(`${node.adminUrl}/nothing`)).status).toBe(404);
     expect((await fetch(`${node.adminUrl}/livez`, { method: 'POST' })).status).toBe(405);
     for (const url of [node.publicUrl, node.dedicatedUrl]) {
       for (const path of ['livez', 'readyz', 'metrics']) {
