@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type CommandLoaders, dispatch } from './dispatch.ts';
+import { dispatched } from '../../test/support/dispatched.ts';
+import type { CommandLoaders } from './dispatch.ts';
 
 const idle: CommandLoaders = {
   import: async () => ({ run: async () => {} }),
@@ -17,20 +18,8 @@ const idle: CommandLoaders = {
   completion: async () => ({ run: async () => {} }),
 };
 
-async function run(args: readonly string[], commands: Partial<CommandLoaders> = {}) {
-  let [stdout, stderr] = ['', ''];
-  const code = await dispatch({
-    args,
-    env: {},
-    version: '1.2.3',
-    signal: new AbortController().signal,
-    stdin: () => process.stdin,
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-    commands: { ...idle, ...commands },
-  });
-  return { code, stdout, stderr };
-}
+const run = (args: readonly string[], commands: Partial<CommandLoaders> = {}) =>
+  dispatched(args, { ...idle, ...commands });
 
 it('prints its version', async () => {
   expect(await run(['--version'])).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });

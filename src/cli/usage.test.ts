@@ -3,25 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { dispatch } from './dispatch.ts';
+import { dispatched } from '../../test/support/dispatched.ts';
 import { LOADERS } from './loaders.ts';
 
 const SECRET = 's3cret';
 
-async function run(args: readonly string[]) {
-  let [stdout, stderr] = ['', ''];
-  const code = await dispatch({
-    args,
-    env: {},
-    version: '1.2.3',
-    signal: new AbortController().signal,
-    stdin: () => process.stdin,
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-    commands: LOADERS,
-  });
-  return { code, stdout, stderr };
-}
+const run = (args: readonly string[]) => dispatched(args, LOADERS);
 
 describe('usage', () => {
   it.each([

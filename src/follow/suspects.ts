@@ -113,9 +113,7 @@ export class Suspects {
       at,
       reads,
     );
-    const isTrue = (value: Uint8Array, truth: Uint8Array | undefined): boolean | undefined =>
-      truth === undefined ? undefined : Buffer.compare(truth, value) === 0;
-    const verdicts = told.map(({ pin }, index) => isTrue(pin.value, truths[index]));
+    const verdicts = told.map(({ pin }, index) => isAs(truths[index], pin));
     const liars = new Set(
       told.flatMap(({ upstream }, index) => (verdicts[index] === false ? [upstream] : [])),
     );
@@ -128,13 +126,11 @@ export class Suspects {
   async #expectTrue(reads: BlockReads, at: BlockRef): Promise<void> {
     const pins = [...reads.held.values()].filter(isProvable);
     const truths = await this.#proven(pins, at, reads);
-    const isOther = (value: Uint8Array, truth: Uint8Array | undefined): boolean =>
-      truth !== undefined && Buffer.compare(truth, value) !== 0;
-    const proven = pins.find(({ value }, index) => isOther(value, truths[index]));
+    const proven = pins.find((pin, index) => isAs(truths[index], pin) === false);
     if (proven !== undefined) throw falseCopy(proven, 'is proven false');
     const unproven = pins.filter((_, index) => truths[index] === undefined);
     const words = await this.#agreed(unproven, at);
-    const denied = unproven.find(({ value }, index) => isOther(value, words[index]));
+    const denied = unproven.find((pin, index) => isAs(words[index], pin) === false);
     if (denied !== undefined) throw falseCopy(denied, 'is not what all upstreams say now');
   }
 
@@ -191,6 +187,11 @@ function falseCopy({ key }: Pin, how: string): FalseCopyError {
   return new FalseCopyError(
     `${describeKey(key)}, as it is held here, ${how}: an upstream was wrong when it was read for a request`,
   );
+}
+
+/** Whether a key has the value that is pinned of it; undefined where its value is not known. */
+function isAs(truth: Uint8Array | undefined, { value }: Pin): boolean | undefined {
+  return truth === undefined ? undefined : Buffer.compare(truth, value) === 0;
 }
 
 function isProvable({ key }: Pin): boolean {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { startGate } from '../support/proxies/gate.ts';
 import type { WorkloadChain } from '../support/servers/chains.ts';
 import { until } from '../support/servers/process.ts';
-import { startGate } from '../support/servers/proxies/gate.ts';
 import { type Replica, startReplica } from './ours.ts';
 
 /**

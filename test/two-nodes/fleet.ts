@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { PreconfirmedRig } from '../preconfirmed/rig.ts';
+import { type Gate, startGate } from '../support/proxies/gate.ts';
 import { type FollowingNode, follow, total } from '../support/servers/our-node.ts';
 import { tempDir, until } from '../support/servers/process.ts';
-import { type Gate, startGate } from '../support/servers/proxies/gate.ts';
 
 /** The test thinks for as long as it likes between two flashblocks, and others may use the machine. */
 const patient = [

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Hex, keccak256, toHex } from 'viem';
+import { Stillness, startStillProxy } from '../proxies/still.ts';
 import type { ChainTraits } from '../workload/draft.ts';
 import { devChainId, owner } from '../workload/token.ts';
 import type { NonceReader, WorkloadBlock } from '../workload/workload.ts';
@@ -12,7 +13,6 @@ import { startOpGeth } from './op-geth.ts';
 import { type BlockInputs, OpSequencer, type SequencedBlock } from './op-sequencer.ts';
 import { gethBinary } from './paths.ts';
 import { runToEnd, start, tempDir, until } from './process.ts';
-import { Stillness, startStillProxy } from './proxies/still.ts';
 import { type Answer, type Call, request, sendBatch } from './rpc-client.ts';
 
 /** A chain that a workload runs on, as an ordinary upstream serves it: recent state, and no debug methods unless asked for. */
