@@ -93,9 +93,9 @@ describe('a call that is too long for a serving thread', () => {
     expect(await answers.at(-1)).toEqual({ kind: 'overloaded' });
     client.abort();
     const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
-    // The first may have left the queue for the thread before the third came, or not.
+    // Of the two places a client leaves one to others; the first call may have left it for the thread by then, or not.
     const accepted = kinds.filter((kind) => kind === 'cancelled').length;
-    expect([2, 3]).toContain(accepted);
+    expect([1, 2]).toContain(accepted);
     expect(kinds.filter((kind) => kind === 'overloaded')).toHaveLength(10 - accepted);
     expect(await view.call(long)).toMatchObject({ kind: 'success' });
   });

@@ -133,8 +133,9 @@ impl Pool {
             return false;
         }
         queue.push(client, job);
-        drop(queue);
+        // Before a thread can have the job, and with it be done.
         self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        drop(queue);
         self.shared.is_ready.notify_one();
         true
     }
