@@ -1,7 +1,7 @@
 //! Real blocks of OP Sepolia, executed on the state in their witnesses: the block hash that comes out must be the
 //! one the network agreed on. State is handed in through the missing-set protocol, as an upstream would.
 
-use crate::support::{Fixture, Witness, block_json, receipts_json};
+use crate::support::{Fixture, MAX_ROUNDS, Witness, block_json, receipts_json};
 use alloy_consensus::Block;
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::B256;
@@ -38,7 +38,7 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
     chain.open(&alloy_rlp::encode(&fixture.parent_header)).unwrap();
     let witness = Witness::new(fixture);
     let block = fixture.block();
-    for round in 0..64 {
+    for round in 0..MAX_ROUNDS {
         match chain.seal(&block).unwrap() {
             Execution::Done(outcome) => {
                 read_from_json(chain.spec(), &block, &outcome);
@@ -56,7 +56,7 @@ fn execute(fixture: &Fixture) -> (B256, usize) {
             }
         }
     }
-    panic!("still missing keys after 64 rounds");
+    panic!("still missing keys after {MAX_ROUNDS} rounds");
 }
 
 /// Its transactions must give their bytes, and none that says it is another.

@@ -41,6 +41,10 @@ pub fn recorded<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_reader(GzDecoder::new(file)).unwrap()
 }
 
+/// Of loading, for whatever is run: more than any of it takes, also where state is held so little that keys evict each other
+/// (by chance: some 60 then).
+pub const MAX_ROUNDS: usize = 1_000;
+
 pub fn options() -> ChainOptions {
     ChainOptions {
         hot: HotLimits { window: 64, entries: 1 << 20, code_bytes: 1 << 26 },

@@ -1,6 +1,6 @@
 //! Blocks with the state below them, and how they are handed in.
 
-use crate::support::{CONTRACT, Random, options};
+use crate::support::{CONTRACT, MAX_ROUNDS, Random, options};
 use alloy_consensus::{Block, Header, proofs};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{B256, Bytes, U64};
@@ -12,6 +12,7 @@ use chain_query_evm::{
 };
 use op_alloy_consensus::OpTxEnvelope;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub type Load<'a> = dyn Fn(&Key) -> Option<Vec<u8>> + 'a;
@@ -33,10 +34,9 @@ pub fn hold(load: &Load<'_>, missing: &mut Missing) -> Vec<Vec<u8>> {
     loaded.into_iter().map(|(_, value)| value).collect()
 }
 
-pub fn provide(view: &View, load: &Load<'_>, mut missing: Missing) -> usize {
+pub fn provide(view: &View, load: &Load<'_>, mut missing: Missing) {
     let values = hold(load, &mut missing);
     view.provide(&missing, &values.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
-    values.len()
 }
 
 pub fn open(spec: &ChainSpec, options: ChainOptions, parent: &Header) -> Arc<Chain> {
@@ -50,29 +50,37 @@ pub fn complete(
     load: &Load<'_>,
     mut run: impl FnMut() -> Result<Execution, Error>,
 ) -> Result<Outcome, Error> {
-    for _ in 0..64 {
+    for _ in 0..MAX_ROUNDS {
         match run()? {
             Execution::Done(outcome) => return Ok(*outcome),
             Execution::Missing(missing) => provide(&chain.head_view()?, load, missing),
         };
     }
-    panic!("still missing keys after 64 rounds");
+    panic!("still missing keys after {MAX_ROUNDS} rounds");
 }
 
-/// Hands a flashblock in until nothing is missing; the piece, and how many keys each round lacked.
+/// Hands a flashblock in until nothing is missing; the piece, and how many keys each round lacked. No key is asked for twice: so it
+/// ends, however many rounds that takes.
 pub fn extend_counted(
     chain: &Arc<Chain>,
     load: &Load<'_>,
     flashblock: &Flashblock,
 ) -> Result<(Piece, Vec<usize>), Error> {
     let mut lacked = Vec::new();
-    for _ in 0..64 {
-        match chain.extend_preconfirmed(flashblock)? {
+    let mut provided = HashSet::new();
+    loop {
+        let mut missing = match chain.extend_preconfirmed(flashblock)? {
             Preconfirmation::Done(piece) => return Ok((*piece, lacked)),
-            Preconfirmation::Missing(missing) => lacked.push(provide(&chain.head_view()?, load, missing)),
+            Preconfirmation::Missing(missing) => missing,
+        };
+        let values = hold(load, &mut missing);
+        assert!(!values.is_empty(), "nobody has {:?}", missing.keys);
+        for key in &missing.keys {
+            assert!(provided.insert(*key), "asked for {key:?} again");
         }
+        lacked.push(values.len());
+        chain.head_view()?.provide(&missing, &values.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
     }
-    panic!("still missing keys after 64 rounds");
 }
 
 pub fn extend(chain: &Arc<Chain>, load: &Load<'_>, flashblock: &Flashblock) -> Result<Piece, Error> {
@@ -155,7 +163,7 @@ pub fn settle<T>(view: &View, load: &Load<'_>, read: impl Fn() -> Read<T>) -> Op
 
 /// Runs a call; `None` if it needs code that nobody has.
 pub fn answer(view: &Arc<View>, load: &Load<'_>, request: &CallRequest) -> Option<CallResult> {
-    for _ in 0..64 {
+    for _ in 0..MAX_ROUNDS {
         match call(view, request, &Lane::Inline(1 << 40)) {
             CallResult::Missing(missing) => {
                 let code = |key: &Key| matches!(key, Key::Code(_)) && load(key).is_none();
@@ -210,13 +218,13 @@ pub fn promoted_by_header(chain: &Arc<Chain>, header: &Header) -> Outcome {
 
 /// Takes over a sealed block until nothing is missing; calls `between` after each round that lacked something.
 pub fn promote(chain: &Arc<Chain>, load: &Load<'_>, rlp: &[u8], mut between: impl FnMut()) -> Promotion {
-    for _ in 0..64 {
+    for _ in 0..MAX_ROUNDS {
         let promotion = chain.promote(rlp).unwrap().unwrap();
         let Promoted::Missing(missing) = promotion.result else { return promotion };
         between();
         provide(&chain.head_view().unwrap(), load, missing);
     }
-    panic!("still missing keys after 64 rounds");
+    panic!("still missing keys after {MAX_ROUNDS} rounds");
 }
 
 /// The messages of a block in pieces that end where `cuts` say.

@@ -8,7 +8,7 @@ use super::compare::{Probes, compare};
 use super::forms::Form;
 use super::made::{build, header_on, random_case, random_genesis, random_transaction, two_blocks};
 use super::real::{op_geth, op_sepolia};
-use crate::support::{Fixture, Fork, Random, options, small};
+use crate::support::{Fixture, Fork, MAX_ROUNDS, Random, options, small};
 use alloy_consensus::{Block, BlockBody, Header, proofs};
 use alloy_eips::eip4895::Withdrawals;
 use alloy_primitives::{B256, Bytes};
@@ -60,7 +60,7 @@ impl<'a> Pair<'a> {
     /// Makes a sealed block the head of both: taken over where that is possible.
     fn confirm(&self, rlp: &[u8]) -> Outcome {
         let load = &*self.case.load;
-        let taken = (0..64).find_map(|_| match self.executes.promote(rlp).unwrap()?.result {
+        let taken = (0..MAX_ROUNDS).find_map(|_| match self.executes.promote(rlp).unwrap()?.result {
             Promoted::Done(outcome) => Some(Some(*outcome)),
             Promoted::No => Some(None),
             Promoted::Missing(missing) => {
