@@ -31,6 +31,9 @@ export default defineConfig({
             'test/support/**/*.test.ts',
           ],
           exclude: TIMING,
+          // Some take three seconds when all goes well, and a machine may be busy: only one that hangs is to end here.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           sequence: { groupOrder: 1 },
         },
       },
@@ -38,6 +41,8 @@ export default defineConfig({
         test: {
           name: 'unit-timing',
           include: TIMING,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
           maxWorkers: 1,
           sequence: { groupOrder: 2 },
         },
