@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessPolicy } from '../limits/access.ts';
+import { isWithinReach } from './pass-rpc.ts';
 import { foreignPage } from './routes.ts';
 import { type AdminServer, createAdminServer } from './server.ts';
 import type { DashboardState } from './state.ts';
@@ -113,6 +114,20 @@ describe('a request that is passed on', () => {
     expect(await send('/rpc/dedicated', 'GET', {})).toBe(404);
     expect(seen).toEqual([]);
   });
+});
+
+it('is passed on to an endpoint on loopback only for who is on this machine', () => {
+  const at = (host: string) => ({ host, port: 8546 });
+  for (const from of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
+    expect(isWithinReach(at('127.0.0.1'), from), from).toBe(true);
+    expect(isWithinReach(at('0.0.0.0'), from), from).toBe(true);
+  }
+  for (const from of ['10.0.0.5', '172.17.0.1', 'fd00::5', '::ffff:10.0.0.5', undefined]) {
+    for (const host of ['127.0.0.1', 'localhost', '::1'])
+      expect(isWithinReach(at(host), from), `${from} to ${host}`).toBe(false);
+    // It wants a key there, or is for everybody (B9).
+    expect(isWithinReach(at('0.0.0.0'), from), from).toBe(true);
+  }
 });
 
 describe('other pages', () => {

@@ -8,6 +8,8 @@ import {
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Endpoint } from '../../config/parsers.ts';
+import { isLoopbackHost } from '../limits/access.ts';
+import { isLoopback } from '../limits/client-address.ts';
 
 /** An endpoint of this node that the playground may ask. */
 export interface RpcTarget extends Endpoint {
@@ -33,7 +35,8 @@ const WEBSOCKET_IN = ['sec-websocket-key', 'sec-websocket-version'];
  * name for one page would have to be right behind every proxy and tunnel. Why over the listener, and not into a dispatcher: so a
  * request of the playground has the limits, the checks and the counts of any other client. It gains nothing by coming this way: an
  * endpoint that wants a key wants it here, too, and this listener knows none. Who may use it is decided before (server.ts): pages of this
- * very listener.
+ * very listener. One thing would be gained: what listens on loopback alone, where it may want no key, would be reached from
+ * wherever this listener is. So it is asked for who is on this machine alone.
  */
 export class RpcPasser {
   readonly #targets: () => Readonly<Record<string, RpcTarget>>;
@@ -53,6 +56,10 @@ export class RpcPasser {
     };
     if (place === undefined) {
       refuse(404, 'there is no such endpoint');
+      return;
+    }
+    if (!isWithinReach(place, request.socket.remoteAddress)) {
+      refuse(403, 'this endpoint is on loopback, for who is on its machine or comes by a tunnel');
       return;
     }
     if (this.#requests >= MAX_REQUESTS) {
@@ -81,8 +88,16 @@ export class RpcPasser {
   upgrade(request: IncomingMessage, socket: Duplex, path: string): void {
     socket.on('error', () => socket.destroy());
     const place = this.#placeOf(path);
-    if (place === undefined || this.#sockets.size >= MAX_SOCKETS) {
-      refuseSocket(socket, place === undefined ? 404 : 503);
+    if (place === undefined) {
+      refuseSocket(socket, 404);
+      return;
+    }
+    if (!isWithinReach(place, request.socket.remoteAddress)) {
+      refuseSocket(socket, 403);
+      return;
+    }
+    if (this.#sockets.size >= MAX_SOCKETS) {
+      refuseSocket(socket, 503);
       return;
     }
     this.#sockets.add(socket);
@@ -121,6 +136,11 @@ export class RpcPasser {
     const target = Object.hasOwn(targets, name) ? targets[name] : undefined;
     return target && { ...target, path: key ?? '/' };
   }
+}
+
+/** Whether who comes from this address could ask the endpoint itself, as far as that is a matter of where it listens. */
+export function isWithinReach({ host }: Endpoint, from: string | undefined): boolean {
+  return !isLoopbackHost(host) || (from !== undefined && isLoopback(from));
 }
 
 function ask(
