@@ -20,6 +20,8 @@ export interface CommandContext {
   readonly version: string;
   /** Aborted by SIGINT or SIGTERM: finish cleanly and return. */
   readonly signal: AbortSignal;
+  /** Tells of each wish (`reload`) that a node read its options again. */
+  readonly reloads: EventTarget;
   /** Where a person may be asked for what is missing. */
   readonly stdin: () => NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown };

@@ -30,9 +30,11 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 const shutdown = new AbortController();
+const reloads = new EventTarget();
 // A node that runs as a service reads its options again. Whatever runs in a terminal ends with it, and leaves nothing behind.
-const reloads = ['serve', 'ingest'].includes(process.argv[2] ?? '') && !process.stderr.isTTY;
-for (const name of ['SIGINT', 'SIGTERM', ...(reloads ? [] : ['SIGHUP' as const])] as const) {
+const isService = ['serve', 'ingest'].includes(process.argv[2] ?? '') && !process.stderr.isTTY;
+if (isService) process.on('SIGHUP', () => reloads.dispatchEvent(new Event('reload')));
+for (const name of ['SIGINT', 'SIGTERM', ...(isService ? [] : ['SIGHUP' as const])] as const) {
   process.on(name, () => {
     // Whoever asks twice does not want to wait for the drain.
     if (shutdown.signal.aborted) process.exit(128 + constants.signals[name]);
@@ -56,6 +58,7 @@ const exitCode = await dispatch({
   env: process.env,
   version,
   signal: shutdown.signal,
+  reloads,
   // Made when it is asked for: nearly nobody does.
   stdin: () => process.stdin,
   stdout: process.stdout,

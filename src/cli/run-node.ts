@@ -43,13 +43,14 @@ async function serve(
   options: CommandOptions<'serve'>,
   { logger, ...context }: CommandContext & { readonly logger: Logger },
 ): Promise<void> {
+  using reloading = reloadOnDemand(context, logger);
   const node = await startNode(options, { role, logger, signal: context.signal });
   try {
     if (options.listenPortFile !== undefined)
       writeWhole(options.listenPortFile, `${JSON.stringify(node.addresses)}\n`);
     logger.info(node.addresses, role === 'ingest' ? 'ingesting' : 'serving');
     await showBanner(role, node, options, context);
-    using _ = reloadOnHangup(node, context, logger);
+    reloading.begin(node);
     const end = AbortSignal.any([context.signal, node.failed]);
     if (!end.aborted) await once(end, 'abort');
     logger.info('draining');
@@ -63,17 +64,34 @@ async function serve(
   }
 }
 
-/** SIGHUP reads the options again. What cannot be understood changes nothing. */
-function reloadOnHangup(node: Node, { sources }: CommandContext, logger: Logger): Disposable {
-  const onHangup = (): void => {
+interface Reloading extends Disposable {
+  begin(node: Node): void;
+}
+
+/**
+ * Reads the options again when that is wished, and once there is a node if it was wished before: an ingester may wait for
+ * days for its turn. What cannot be understood changes nothing.
+ */
+function reloadOnDemand({ sources, reloads }: CommandContext, logger: Logger): Reloading {
+  let running: Node | undefined;
+  let isWished = false;
+  const onReload = (): void => {
+    isWished = true;
+    if (running === undefined) return;
     try {
-      node.reload(loadOptions('serve', sources));
+      running.reload(loadOptions('serve', sources));
     } catch (error) {
       logger.error({ err: error }, 'options cannot be read again: the old ones are valid on');
     }
   };
-  process.on('SIGHUP', onHangup);
-  return { [Symbol.dispose]: () => process.off('SIGHUP', onHangup) };
+  reloads.addEventListener('reload', onReload);
+  return {
+    begin(node) {
+      running = node;
+      if (isWished) onReload();
+    },
+    [Symbol.dispose]: () => reloads.removeEventListener('reload', onReload),
+  };
 }
 
 /** Waits so long, or until that happens. */

@@ -92,7 +92,7 @@ describe('a writer that sleeps while another takes over', () => {
   });
 
   it('is replaced once its row has not changed for as long as a lease lasts, and not before', async () => {
-    const where = { ...options(), leaseMs: 1_000 };
+    const where = { ...options(), leaseMs: 2_000 };
     await using stack = new AsyncDisposableStack();
     const session = await Session.connect(where);
     stack.defer(() => session.close());
@@ -109,13 +109,13 @@ describe('a writer that sleeps while another takes over', () => {
       return store;
     });
     // It has nothing to write, and stays: it says so by itself.
-    await delay(3_000);
+    await delay(5_000);
     expect(isReplaced).toBe(false);
     await first.close();
     const closed = performance.now();
     const second = await waiting;
     // Whoever ends in good order lets the next one in at once.
-    expect(performance.now() - closed).toBeLessThan(900);
+    expect(performance.now() - closed).toBeLessThan(1_800);
     expect(second.marks()?.head.number).toBe(2);
     await second.close();
 
@@ -124,8 +124,8 @@ describe('a writer that sleeps while another takes over', () => {
     const died = performance.now();
     const third = await open(where, signal);
     stack.defer(() => third.close());
-    expect(performance.now() - died).toBeGreaterThanOrEqual(1_000);
-    expect(performance.now() - died).toBeLessThan(5_000);
+    expect(performance.now() - died).toBeGreaterThanOrEqual(2_000);
+    expect(performance.now() - died).toBeLessThan(8_000);
     expect(third.marks()?.head.number).toBe(2);
   });
 
@@ -192,6 +192,8 @@ it('has an ingester that waits answer for its health', async () => {
     'it to wait',
     () => /"admin":"([^"]+)","msg":"waiting/.exec(ingester.output())?.[1],
   );
+  // It may wait for days: to have it read its options again does not end it.
+  ingester.signal('SIGHUP');
   const ready = await fetch(`http://${admin}/readyz`);
   expect(ready.status).toBe(200);
   expect(await ready.text()).toContain('waits for the right to write');

@@ -11,6 +11,7 @@ export async function dispatched(
     env: {},
     version: '1.2.3',
     signal: new AbortController().signal,
+    reloads: new EventTarget(),
     stdin: () => process.stdin,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },

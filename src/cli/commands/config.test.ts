@@ -9,8 +9,9 @@ async function config(verb: string, args: readonly string[], env: Record<string,
   let printed = '';
   const stdout = { write: (text: string) => (printed += text) };
   const signal = new AbortController().signal;
-  const context = { verb, version: '1', sources: { args, env }, signal, stdin: () => process.stdin };
-  await run({ json: args.includes('--json') }, { ...context, stdout, stderr: stdout });
+  const context = { verb, version: '1', sources: { args, env }, signal, reloads: new EventTarget() };
+  const streams = { stdin: () => process.stdin, stdout, stderr: stdout };
+  await run({ json: args.includes('--json') }, { ...context, ...streams });
   return printed;
 }
 
