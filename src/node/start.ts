@@ -6,25 +6,17 @@ import { nativeMemory, Trimmer } from '../executor/memory.ts';
 import { measureExecutor } from '../executor/metrics.ts';
 import { lowerPoolPriority } from '../executor/pool-priority.ts';
 import type { PublishToFeed } from '../feed/interface.ts';
-import { appliedEverywhere, newProgress } from '../feed/progress.ts';
 import type { ChainCopy } from '../follow/chain-copy.ts';
 import type { Condition } from '../follow/health/readiness.ts';
 import { WritingHealth } from '../follow/health/writing.ts';
 import { openCopy } from '../follow/open-copy.ts';
-import { Shares } from '../primitives/shares.ts';
 import { openReplica } from '../replica/open.ts';
 import { openFeed } from '../replica/open-feed.ts';
 import type { AdminServer } from '../rpc/admin/server.ts';
-import { newClientMemoryShares } from '../rpc/limits/client-memory.ts';
-import { newConnectionMemory } from '../rpc/limits/connection-budget.ts';
 import { HeapReclaimer } from '../rpc/limits/heap-reclaimer.ts';
-import { newRateMemory } from '../rpc/limits/rate-table.ts';
-import { FILTER_THREAD, FilterRouter, newFilterMemory } from '../serving/filter-router.ts';
-import { ServingWorker } from '../serving/handle.ts';
 import { connectionLimit, expectFree, formatEndpoint, wantedEndpoints } from '../serving/listeners.ts';
-import type { Endpoints, WorkerData } from '../serving/messages.ts';
-import { measureStateReads } from '../serving/metrics.ts';
-import { newHeartbeats, Pulse } from '../telemetry/heartbeat.ts';
+import type { Endpoints } from '../serving/messages.ts';
+import { Pulse } from '../telemetry/heartbeat.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { measureMemory } from '../telemetry/memory.ts';
 import { createMetricsRegistry } from '../telemetry/metrics.ts';
@@ -33,6 +25,7 @@ import { readCredentials, watchCredentials } from './credentials.ts';
 import { indexOlderTransactions } from './index-transactions.ts';
 import { openNodeStore, type Role } from './open-store.ts';
 import { reload } from './reload.ts';
+import { ServingThreads } from './serving-threads.ts';
 
 export type { Role } from './open-store.ts';
 
@@ -88,23 +81,19 @@ export async function startNode(
   const onFailure = (error: unknown): void => failure.abort(error);
   const cleanups: (() => Promise<void> | undefined)[] = [];
   let isDraining = false;
-  let isClosing = false;
   const drain = (): void => {
     isDraining = true;
   };
   const close = async (): Promise<void> => {
     drain();
-    isClosing = true;
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   };
   try {
     const registry = createMetricsRegistry();
     const writing = new WritingHealth(registry, logger);
-    const threads: ServingWorker[] = [];
     // Nobody is served by an ingester.
-    const threadCount = role === 'ingest' ? 0 : options.threads;
-    const heartbeats = newHeartbeats(threadCount);
-    const pulse = new Pulse(heartbeats);
+    const threads = new ServingThreads(role === 'ingest' ? 0 : options.threads);
+    const pulse = new Pulse(threads.heartbeats);
     // Closed after the threads: whoever asks for its health while they drain hears of it.
     let admin: AdminServer | undefined;
     cleanups.push(() => admin?.close());
@@ -113,7 +102,7 @@ export async function startNode(
     let endpoints: Endpoints = {};
     let hear: Parameters<AdminSubject['onFeed']>[0] | undefined;
     const subject: AdminSubject = {
-      ...{ version, registry, threads, pulse, writing, logger },
+      ...{ version, registry, threads: threads.running, pulse, writing, logger },
       copy: () => copy,
       store: () => store,
       endpoints: () => endpoints,
@@ -132,29 +121,16 @@ export async function startNode(
     store = opened.store;
     endpoints = role === 'ingest' ? {} : wantedEndpoints(options);
     await expectFree(endpoints);
-    let credentials = await readCredentials(options);
+    const credentials = await readCredentials(options);
+    const maxConnections = role === 'ingest' ? 0 : connectionLimit(options, logger);
     measureMemory(registry, nativeMemory);
-    const shares = new Shares(options.stateReadsInFlight);
-    const counts = measureStateReads(registry, shares);
-    const progress = newProgress(threadCount);
-    const clientMemory = newClientMemoryShares(threadCount);
-    const filterMemory = newFilterMemory();
-    const rates = newRateMemory();
-    const limit = role === 'ingest' ? 0 : connectionLimit(options, logger);
-    const connections = { memory: newConnectionMemory(), limit };
-    let sequence = 0;
     const feed =
       opened.kind === 'writer' ? await openFeed(options, opened.store, { logger, registry }) : undefined;
     cleanups.push(() => feed?.close(FEED_CLOSE_MS));
     const publish: PublishToFeed = async (item, position) => {
       feed?.publish(item);
       hear?.(item);
-      // What happens before there are threads, they find in the store.
-      if (threads.length === 0) return;
-      sequence++;
-      const own = sequence;
-      for (const thread of threads) thread.feed(own, item, position);
-      await appliedEverywhere(progress, own, () => isClosing);
+      await threads.feed(item, position);
     };
     const copyModules = { logger, registry, publish, onFailure, signal };
     const chain = await (opened.kind === 'replica'
@@ -173,52 +149,20 @@ export async function startNode(
     cleanups.push(async () => {
       for (const timer of timers) clearInterval(timer);
     });
-    cleanups.push(async () => {
-      await Promise.all(threads.map((thread) => thread.close()));
+    cleanups.push(() => threads.close());
+    endpoints = await threads.start(endpoints, {
+      ...{ options, version, chain, credentials, maxConnections, registry, onFailure },
     });
-    const filters = new FilterRouter(() => {
-      const keeper = threads[FILTER_THREAD];
-      return keeper && ((order) => keeper.say(order));
-    });
-    const startThread = (): Promise<Endpoints> => {
-      const workerIndex = threads.length;
-      const executorId = chain.executor.id;
-      const data: WorkerData = {
-        ...{ options, version, executorId, endpoints, workerIndex, credentials },
-        position: chain.position?.(),
-        ...{ canSend: chain.canSend, chainConfig: chain.chainConfig },
-        ...{ progress, clientMemory, filterMemory, heartbeats, connections, rates },
-      };
-      const thread = new ServingWorker(data, {
-        load: chain.load,
-        forward: chain.forward,
-        passOn: chain.passOn,
-        shares,
-        filters,
-        ...counts,
-        onFailure,
-      });
-      threads.push(thread);
-      return thread.listening;
-    };
-    if (threadCount > 0) {
-      // Where port 0 was asked for, the first thread is given one, and the others join it. Else they start together.
-      if (Object.values(endpoints).some(({ port }) => port === 0)) endpoints = await startThread();
-      await Promise.all(Array.from({ length: threadCount - threads.length }, startThread));
-    }
     const keys = watchCredentials(options, {
       logger,
-      onChange: (changed) => {
-        credentials = changed;
-        for (const thread of threads) thread.say({ kind: 'credentials', ...changed });
-      },
+      onChange: (changed) => threads.say({ kind: 'credentials', ...changed }),
     });
     cleanups.push(async () => keys[Symbol.dispose]());
     const onReload = (wanted: CommandOptions<'serve'>): void => {
       const { changed, needRestart, options: next } = reload(options, wanted);
       options = next;
       logger.level = next.logLevel;
-      for (const thread of threads) thread.say({ kind: 'options', options: next });
+      threads.say({ kind: 'options', options: next });
       keys.look();
       logger.info({ changed }, 'options were read again');
       if (needRestart.length > 0)
