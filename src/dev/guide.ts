@@ -4,7 +4,7 @@ import { ACCOUNTS, CHAIN_ID, COUNTER, SIGNED_INCREMENT } from './client/genesis.
 /** Where things are. */
 export interface Places {
   readonly version: string;
-  readonly chain: Pick<DevChain, 'client' | 'url'>;
+  readonly chain: Pick<DevChain, 'client' | 'url' | 'genesisFile'>;
   readonly stream: string;
   /** Of our node; a listener that is off is absent. */
   readonly addresses: { readonly public?: string; readonly dedicated?: string; readonly admin?: string };
@@ -24,6 +24,7 @@ export function renderGuide({ version, chain, stream, addresses }: Places): stri
     ...(addresses.admin === undefined ? [] : [`  dashboard   http://${addresses.admin}/`]),
     `  send to     ${chain.url}  or to the chain itself: ${chain.client}, chain id ${CHAIN_ID}`,
     `  flashblocks ${stream}`,
+    `  rules       ${chain.genesisFile}  for \`--chain\` of a second node, or of doctor`,
     `  a contract  ${COUNTER.address}  count() ${COUNTER.count}, increment() ${COUNTER.increment}`,
     '',
     '  Two accounts. THEIR KEYS ARE PUBLIC: never send them anything of value on another chain.',

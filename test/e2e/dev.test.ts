@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { ACCOUNTS, COUNTER } from '../../src/dev/client/genesis.ts';
 import { anvilBinary, opGethBinary } from '../support/servers/paths.ts';
 import { type Running, runToEnd, tempDir, until } from '../support/servers/process.ts';
-import { runProgram, startProgram } from '../support/servers/serving.ts';
+import { runProgram, startProgram, startServing } from '../support/servers/serving.ts';
 import { abi, chain, listeners } from './dev-chain.ts';
 
 const clients = { anvil: () => ['--anvil', anvilBinary()], 'op-geth': () => ['--op-geth', opGethBinary()] };
@@ -17,6 +17,8 @@ interface Dev extends AsyncDisposable {
   readonly reading: string;
   readonly sending: string;
   readonly admin: string;
+  /** Those of a node on this chain. */
+  readonly options: readonly string[];
   /** Programs that it started. */
   readonly children: readonly number[];
   /** What is left in the folder for temporary files that it was given. */
@@ -47,6 +49,10 @@ async function startDev(client: keyof typeof clients): Promise<Dev> {
       reading: place(/read +(http:\S+)/),
       sending: place(/send to +(http:\S+)/),
       admin: place(/(http:\S+) +\/readyz/),
+      options: [
+        ...['--chain', place(/rules +(\S+)/), '--upstream', place(/send to +(http:\S+)/)],
+        ...['--flashblocks', place(/flashblocks +(ws:\S+)/)],
+      ],
       children: children.trim().split(' ').map(Number),
       leftovers: () => readdir(folder.path),
       [Symbol.asyncDispose]: stop,
@@ -138,6 +144,18 @@ describe.each(['anvil', 'op-geth'] as const)('dev on %s', (client) => {
     expect(dev.running.output()).toMatch(/^chain-query: \S+ ended by itself \(SIGKILL\)/m);
     expect(await dev.leftovers()).toEqual([]);
   });
+});
+
+it('names what a second node needs', async () => {
+  await using dev = await startDev('anvil');
+  await using data = await tempDir('second-node');
+  await using second = await startServing(data.path, { args: dev.options });
+  const reader = createPublicClient({ chain, transport: http(second.publicUrl) });
+  const upstream = createPublicClient({ chain, transport: http(dev.sending) });
+  const { number, hash } = await reader.getBlock();
+  expect((await upstream.getBlock({ blockNumber: number })).hash).toBe(hash);
+  const { code, output } = await runProgram(['doctor', ...dev.options]);
+  expect(code, output).toBe(0);
 });
 
 it('says what is wrong with the client that is named', async () => {

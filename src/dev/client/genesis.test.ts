@@ -28,7 +28,7 @@ it('encodes the L1 attributes as a deposit', () => {
 it('fits its guide on a screen, with three lines to paste', () => {
   const guide = renderGuide({
     version: '1.2.3',
-    chain: { client: 'anvil', url: 'http://127.0.0.1:8555' },
+    chain: { client: 'anvil', url: 'http://127.0.0.1:8555', genesisFile: '/tmp/dev/genesis.json' },
     stream: 'ws://127.0.0.1:1',
     addresses: { public: '127.0.0.1:8545', dedicated: '127.0.0.1:8546', admin: '127.0.0.1:8547' },
   });
