@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { say } from '../support/checks.ts';
+import { closed } from '../support/closed.ts';
 import { importArguments, runCli } from '../support/servers/node.ts';
 import { tempDir } from '../support/servers/process.ts';
 import { type AttackedNode, startAttackedNode } from './attacked-node.ts';
@@ -56,13 +57,12 @@ export async function heldAttacks(scene: Scene): Promise<void> {
 async function exchange({ port }: AttackedNode, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   let text = '';
-  socket.on('error', () => undefined);
+  const ended = closed(socket);
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString('latin1');
   });
   await once(socket, 'connect');
   socket.write(bytes, 'latin1');
-  const closed = once(socket, 'close');
   // A connection that is kept has answered long before; what is refused is closed at once.
   const isQuiet = async (): Promise<void> => {
     for (let before = -1; before !== text.length; ) {
@@ -70,7 +70,7 @@ async function exchange({ port }: AttackedNode, bytes: string): Promise<string> 
       await pause(text.length === 0 ? ANSWER_MS : 60);
     }
   };
-  await Promise.race([closed, isQuiet()]);
+  await Promise.race([ended, isQuiet()]);
   socket.destroy();
   return text;
 }

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closed } from '../support/closed.ts';
 import { type OurNode, startOurNode } from '../support/servers/node.ts';
 import { curl } from './curl.ts';
 
@@ -24,9 +24,8 @@ async function exchange(
   socket.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
-  socket.on('error', () => undefined);
   const began = performance.now();
-  const closed = once(socket, 'close');
+  const ended = closed(socket);
   const left = [...pieces];
   const send = (): void => {
     const next = left.shift();
@@ -34,7 +33,7 @@ async function exchange(
     else clearInterval(timer);
   };
   const timer = setInterval(send, everyMs);
-  await closed;
+  await ended;
   clearInterval(timer);
   return { text, milliseconds: performance.now() - began };
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { closed } from '../../../test/support/closed.ts';
 import { EventStream, eventText } from './event-stream.ts';
 
 let server: Server | undefined;
@@ -32,8 +33,7 @@ it('cuts a client that never reads, and goes on for the others', async () => {
   const { port } = new URL(await serve(stream));
   const deaf = connect(Number(port), '127.0.0.1').pause();
   deaf.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n');
-  const cut = once(deaf, 'close');
-  deaf.on('error', () => {});
+  const cut = closed(deaf);
   const reader = (await fetch(`http://127.0.0.1:${port}`)).body?.getReader();
   await expect.poll(() => stream.clients).toBe(2);
   const text = eventText('live', 'x'.repeat(32 * 1_024));

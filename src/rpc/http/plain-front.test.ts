@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { closed } from '../../../test/support/closed.ts';
 import { testMemory } from '../../../test/support/serve/dispatcher.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { RpcResponse } from '../dispatch/response.ts';
@@ -69,7 +70,7 @@ async function receive(socket: Socket, pattern: RegExp): Promise<string> {
 async function receiveAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await once(socket, 'close');
+  await closed(socket);
   return Buffer.concat(chunks).toString();
 }
 
@@ -208,9 +209,9 @@ describe('closing', () => {
     const socket = await open(echo, { drainTimeoutMs: 60_000 });
     socket.write(request('"x"'));
     await receive(socket, /"x"/);
-    const closed = server?.close();
+    const ended = server?.close();
     server = undefined;
-    await closed;
+    await ended;
   });
 
   it('answers what is under way, says that it was the last, and drops the rest', async () => {
@@ -222,13 +223,13 @@ describe('closing', () => {
     });
     socket.write(request('1') + request('2'));
     await started.promise;
-    const closed = server?.close();
+    const ended = server?.close();
     server = undefined;
     gate.resolve(answer('"one"'));
     const text = await receiveAll(socket);
     expect(text.match(/"one"/g)).toHaveLength(1);
     expect(text).toContain('Connection: close\r\n\r\n"one"');
-    await closed;
+    await ended;
   });
 });
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it, vi } from 'vitest';
+import { closed } from '../../../test/support/closed.ts';
 import { testMemory } from '../../../test/support/serve/dispatcher.ts';
 import { FakeChain } from '../../../test/support/serve/head.ts';
 import { startListener, TestClient, type TestListener } from '../../../test/support/serve/listener.ts';
@@ -115,7 +116,7 @@ it('closes a WebSocket client that takes nothing for too long with 4008, and let
     tail = Buffer.concat([tail, chunk]).subarray(-256);
   });
   socket.resume();
-  await once(socket, 'close');
+  await closed(socket);
   expect(tail.includes('too slow')).toBe(true);
   expect(tail.readUInt16BE(tail.indexOf('too slow') - 2)).toBe(4008);
   expect(memory.bytes).toBe(0);
@@ -185,11 +186,11 @@ it.each(['plain', 'node:http'] as const)('cuts a client that never takes its ans
   const socket = await silentClient(listener);
   socket.write(post(bigCall(1), ...(path === 'plain' ? [] : ['Accept-Charset: \xe9'])), 'latin1');
   await until(() => memory.bytes > 4 * MIB);
-  const closed = once(socket, 'close');
+  const ended = closed(socket);
   for (let second = 0; second < 3_600 && memory.cuts.slow === 0; second++) memory.tick(1_000);
   expect(memory.cuts.slow).toBe(1);
   socket.resume();
-  await closed;
+  await ended;
   expect(memory.bytes).toBe(0);
 });
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
+import { closed } from '../../../test/support/closed.ts';
 import { ConnectionBudget, gateConnections, newConnectionMemory } from './connection-budget.ts';
 
 it('is one for all who share the memory, and gives places back', async () => {
@@ -24,7 +25,7 @@ it('is one for all who share the memory, and gives places back', async () => {
   const clients = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
   await Promise.all(clients.map((client) => once(client, 'connect')));
   const refused = connect(port, '127.0.0.1');
-  await once(refused, 'close');
+  await closed(refused);
   expect(admitted).toHaveLength(2);
   clients[0]?.destroy();
   await once(admitted[0] as Socket, 'close');
