@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** What a server said about one request. `data` is only there when the server sent it. */
 export interface RpcError {
   readonly code: number;
@@ -20,6 +22,9 @@ interface Entry {
 
 /** Longer than any answer takes, and short enough for a run to say which server hangs. */
 const answerDeadlineMs = 60_000;
+/** How often a server is asked again that is about to have the answer, and after what time. */
+const indexingTries = 50;
+const indexingMs = 20;
 
 async function exchange(
   url: string,
@@ -61,9 +66,24 @@ export function sendText(url: string, body: string): Promise<unknown> {
   return post(url, body);
 }
 
+/** What geth says of logs for moments while its index takes a block in: it is no answer. */
+const isIndexing = (answer: Answer): boolean =>
+  'error' in answer && answer.error.message.startsWith('failed to retrieve log value pointer');
+
 /** One batch; answers come back in the order of the calls whatever order the server chose. */
 export async function sendBatch(url: string, calls: readonly Call[]): Promise<readonly Answer[]> {
-  return (await sendBatchNoting(url, calls)).answers;
+  const { answers } = await sendBatchNoting(url, calls);
+  return Promise.all(calls.map((call, at) => indexed(url, call, answers[at])));
+}
+
+/** The answer, once its server has one. */
+async function indexed(url: string, call: Call, first: Answer | undefined): Promise<Answer> {
+  let answer = first ?? (await send(url, call));
+  for (let tries = 0; isIndexing(answer) && tries < indexingTries; tries++) {
+    await pause(indexingMs);
+    answer = await send(url, call);
+  }
+  return answer;
 }
 
 /** A batch, with what the server said about it in its headers. */
