@@ -22,7 +22,7 @@ fn asked(blocks: &Value, bytes: usize) -> Value {
 /// Simulates until nothing is missing: what no test put into the state does not exist.
 fn ends(small: &Small, request: &Value, with_roots: bool, cancel: &CancelFlag) -> Simulation {
     let (view, request) = (small.view(), SimulationRequest::parse(&request.to_string()).unwrap());
-    let deadline = Instant::now() + Duration::from_millis(500);
+    let deadline = Instant::now() + Duration::from_secs(3);
     let lane = Lane::Pool { deadline, cancel: Arc::clone(cancel) };
     for _ in 0..64 {
         match simulate(&view, &request, with_roots.then(|| small.chain.tries()), &lane) {
