@@ -26,7 +26,7 @@ export async function openWays(
   const open = new Set<Way>();
   let cutGroup: number | undefined;
   const accept = (client: Socket, address: string): void => {
-    const group = groupOf(client.remotePort ?? 0, port);
+    const group = groupOf(client);
     const isCut = cutGroup !== undefined && group === cutGroup;
     const server = isCut ? undefined : createConnection({ host: address, port });
     const way: Way = { client, server, group, isCut };
@@ -72,16 +72,15 @@ export async function openWays(
   };
 }
 
-/** The group of the process whose socket has this port and is connected to that one, as the kernel tells. */
-function groupOf(port: number, to: number): number | undefined {
-  const hex = (each: number): string => `:${each.toString(16).toUpperCase().padStart(4, '0')}`;
+/** The group of the process at the other end of a connection, as the kernel tells. */
+function groupOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): number | undefined {
+  // By address, too: a connection to another server may have the same two ports.
+  const [client, front] = [endOf(remoteAddress, remotePort), endOf(localAddress, localPort)];
   const inode = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    // One that is over may be listed with the same ports, and belongs to nobody.
-    .find(
-      ([, own, peer, , , , , , , id]) => own?.endsWith(hex(port)) && peer?.endsWith(hex(to)) && id !== '0',
-    )?.[9];
+    // One that is over may be listed with the same ends, and belongs to nobody.
+    .find(([, own, peer, , , , , , , id]) => own === client && peer === front && id !== '0')?.[9];
   if (inode === undefined) return undefined;
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
@@ -95,4 +94,12 @@ function groupOf(port: number, to: number): number | undefined {
     }
   }
   return undefined;
+}
+
+/** An address of IPv4 and a port, as /proc/net/tcp has them. */
+function endOf(address = '', port = 0): string {
+  const bytes = address.replace('::ffff:', '').split('.').toReversed();
+  const hex = (value: number, digits: number): string =>
+    value.toString(16).toUpperCase().padStart(digits, '0');
+  return `${bytes.map((byte) => hex(Number(byte), 2)).join('')}:${hex(port, 4)}`;
 }
