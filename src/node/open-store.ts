@@ -78,8 +78,8 @@ async function openWriter(
   { logger, registry, admin, onFailure, signal }: StoreModules,
 ): Promise<NodeStore> {
   const { openCqlStore } = await import('../store/cql/index.ts');
-  logger.info({ admin }, 'waiting for the right to write');
-  const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal });
+  const onWait = (): void => logger.info({ admin }, 'waiting for the right to write');
+  const store = await openCqlStore(await cqlOptions(options), { onFailure, wait: signal, onWait });
   try {
     if (await isBeingRestored(store))
       throw new StoreError(

@@ -19,6 +19,8 @@ export interface CqlWriterModules {
   readonly wait?: AbortSignal;
   /** How long it waits at most. */
   readonly patienceMs?: number;
+  /** Told when there is another to wait for. */
+  readonly onWait?: () => void;
 }
 
 /** Opens a store in CQL for its one writer: whoever wrote before can make nothing visible from now on. */
@@ -27,9 +29,10 @@ export async function openCqlStore(options: CqlStoreOptions, modules: CqlWriterM
   try {
     await createTables(session);
     const { chain, holder = hostname(), leaseMs = CQL_DEFAULTS.leaseMs } = options;
-    const row = await (modules.wait === undefined
+    const { wait, patienceMs, onWait } = modules;
+    const row = await (wait === undefined
       ? RootRow.take(session, chain, holder)
-      : waitForLease(session, { chain, holder, leaseMs, patienceMs: modules.patienceMs }, modules.wait));
+      : waitForLease(session, { chain, holder, leaseMs, patienceMs, onWait }, wait));
     // A writer that hears nothing of the servers for longer may have been replaced, and rows may be gone.
     const view = new View(options.viewMs ?? CQL_DEFAULTS.viewMs);
     if (row.root !== undefined) await catchUp(session, view, row.root);

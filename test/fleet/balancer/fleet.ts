@@ -5,7 +5,7 @@ import { cutIntoParts } from '../../support/flashblocks/builder.ts';
 import type { BlockFaults } from '../../support/flashblocks/producer.ts';
 import { Random } from '../../support/random.ts';
 import { startCassandra } from '../../support/servers/fleet/cassandra.ts';
-import { fleetOptions } from '../../support/servers/fleet/members.ts';
+import { fleetOptions, INGESTER_RUNS } from '../../support/servers/fleet/members.ts';
 import { startNats } from '../../support/servers/fleet/nats.ts';
 import { boundAddresses } from '../../support/servers/node.ts';
 import { type FollowingNode, untilHead, whereItListens } from '../../support/servers/our-node.ts';
@@ -96,7 +96,7 @@ export class BalancedFleet implements AsyncDisposable {
     rig.events = { published: (_, { stack }) => fleet.#note(stack) };
     try {
       const first = await fleet.ingest();
-      await says(first, 'this ingester writes');
+      await says(first, /this ingester writes/);
       await Promise.all([fleet.ingest(), ...Array.from({ length: REPLICAS }, () => fleet.serve())]);
     } catch (error) {
       await fleet[Symbol.asyncDispose]();
@@ -111,7 +111,7 @@ export class BalancedFleet implements AsyncDisposable {
     const ingester = startProgram(['ingest', '--finality-ms', '200', ...this.#common, ...flashblocks]);
     this.ingesters.push(ingester);
     void ingester.exited.then(() => remove(this.ingesters, ingester));
-    await says(ingester, 'waiting for the right to write');
+    await says(ingester, INGESTER_RUNS);
     return ingester;
   }
 
@@ -201,8 +201,8 @@ export class BalancedFleet implements AsyncDisposable {
   }
 }
 
-async function says({ output }: Running, text: string): Promise<void> {
-  await until(`an ingester to say ${text}`, () => output().includes(text) || undefined, READY_MS);
+async function says({ output }: Running, pattern: RegExp): Promise<void> {
+  await until(`an ingester to say ${pattern.source}`, () => pattern.test(output()) || undefined, READY_MS);
 }
 
 function remove<T>(list: T[], item: T): void {

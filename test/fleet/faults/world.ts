@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startChain, type WorkloadChain } from '../../support/servers/chains.ts';
 import { type Cassandra, CQL_PORT, startCassandra } from '../../support/servers/fleet/cassandra.ts';
-import { fleetOptions } from '../../support/servers/fleet/members.ts';
+import { fleetOptions, INGESTER_RUNS } from '../../support/servers/fleet/members.ts';
 import { type Nats, startNats } from '../../support/servers/fleet/nats.ts';
 import { openWays, type Ways } from '../../support/servers/fleet/ways.ts';
 import { boundAddresses, startCli } from '../../support/servers/node.ts';
@@ -88,8 +88,8 @@ export class World implements AsyncDisposable {
     this.ingesters.push(process);
     this.#watch(process, this.ingesters);
     await until(
-      'an ingester to wait',
-      () => process.running.output().includes('waiting for the right to write') || undefined,
+      'an ingester to write, or to wait',
+      () => INGESTER_RUNS.test(process.running.output()) || undefined,
       READY_MS,
     );
     return process;

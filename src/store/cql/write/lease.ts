@@ -14,6 +14,8 @@ export interface LeaseOptions {
   readonly leaseMs: number;
   /** Whoever waits longer gives up. */
   readonly patienceMs?: number | undefined;
+  /** Told once that another is alive, from when on its silence is counted. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface LeaseOptions {
  */
 export async function waitForLease(
   session: Session,
-  { chain, holder, leaseMs, patienceMs = Number.POSITIVE_INFINITY }: LeaseOptions,
+  { chain, holder, leaseMs, patienceMs = Number.POSITIVE_INFINITY, onWait }: LeaseOptions,
   signal: AbortSignal,
 ): Promise<RootRow> {
   let seen: Stored | undefined;
@@ -35,6 +37,7 @@ export async function waitForLease(
       return undefined;
     }
     if (seen === undefined || stored.epoch !== seen.epoch || stored.seq !== seen.seq) {
+      if (seen === undefined && stored.holder !== '') onWait?.();
       seen = stored;
       seenAt = performance.now();
     }

@@ -9,6 +9,9 @@ export interface FleetServers {
   readonly nats: Pick<Nats, 'servers'>;
 }
 
+/** What an ingester says once it runs: it writes, or has begun to wait. */
+export const INGESTER_RUNS = /this ingester writes|waiting for the right to write/;
+
 /** The options by which ingesters and replicas find them; every server holds everything. */
 export function fleetOptions({ cassandra, nats }: FleetServers): readonly string[] {
   const { contactPoints, localDataCenter } = cassandra;
