@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FollowWorld, targetOf } from '../../test/support/follow/world.ts';
 import { refOf } from '../../test/support/store/contract-chain.ts';
 import type { EncodedOutcome, Outcome } from '../chain/outcome.ts';
@@ -10,8 +10,21 @@ const OPTIONS = { undoWindow: { blocks: 16, ms: 0 }, hotWindow: 16, catchUpBlock
 
 type Append = Store['append'];
 
+/** Time passes only where a test says so. */
+let now = 0;
+beforeEach(() => {
+  now = 1_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
 /** A copy at block 5 of a chain of 40, whose writes and executions are seen, in order, and may be held up. */
-async function begin(around: (append: Append, args: Parameters<Append>) => ReturnType<Append>) {
+async function begin(
+  around: (append: Append, args: Parameters<Append>) => ReturnType<Append>,
+  executionMs = 0,
+) {
   const world = new FollowWorld(1);
   const [a] = world.upstreams;
   if (a === undefined) throw new Error('no upstream');
@@ -24,6 +37,7 @@ async function begin(around: (append: Append, args: Parameters<Append>) => Retur
   const executor = modules.executor as { execute(rlp: Uint8Array): Promise<EncodedOutcome> };
   const execute = async (rlp: Uint8Array): Promise<EncodedOutcome> => {
     const outcome = await executor.execute(rlp);
+    now += executionMs;
     steps.push(`executed ${outcome.number}`);
     return outcome;
   };
@@ -73,6 +87,40 @@ it('executes the next blocks while some are written, and writes in order', async
   expect(world.published).toMatchObject(
     [6, 10, 14].map((first) => ({ kind: 'confirmed', added: [{ number: first }, {}, {}, {}] })),
   );
+});
+
+it('writes what took long to execute before there are as many as may be, but one write at a time', async () => {
+  const held = Promise.withResolvers<void>();
+  let writes = 0;
+  const { world, at, steps, mover } = await begin(async (append, args) => {
+    writes += 1;
+    if (writes === 1) await held.promise;
+    return append(...args);
+  }, 130);
+  const moved = mover.moveTowards(targetOf(at(13), 'follow'), signal);
+  await world.settle();
+  const executed = (...numbers: number[]): string[] => numbers.map((number) => `executed ${number}`);
+  expect(steps).toEqual([...executed(6, 7), 'write 6 7', ...executed(8, 9)]);
+  held.resolve();
+  expect(await moved).toBe(false);
+  expect(await world.head()).toEqual(refOf(at(13)));
+  expect(steps.filter((step) => step.startsWith('write '))).toEqual([
+    'write 6 7',
+    'write 8 9',
+    expect.stringMatching(/^write 10 11/),
+    ...(steps.includes('write 12 13') ? ['write 12 13'] : []),
+  ]);
+});
+
+it('puts a fork in the place of another in one write, however long it takes to execute', async () => {
+  const { world, at, a, steps, mover } = await begin((append, args) => append(...args), 1_000);
+  while (!(await mover.moveTowards(targetOf(at(12), 'follow'), signal)));
+  const fork = world.grow(at(9), 4, 'fork');
+  a.tip = fork;
+  steps.length = 0;
+  while (!(await mover.moveTowards(targetOf(fork, 'follow'), signal)));
+  expect(await world.head()).toEqual(refOf(fork));
+  expect(steps.filter((step) => step.startsWith('write '))).toEqual(['write 10 11 12 13']);
 });
 
 it('keeps nothing above what could not be written', async () => {

@@ -15,6 +15,7 @@ import type { Marks, Store } from '../store/interface.ts';
 import { BlocksAhead, readAbove } from './blocks/ahead.ts';
 import type { BlockReader, ReadBlock } from './blocks/reader.ts';
 import { BlockWriter, type Written } from './blocks/writer.ts';
+import { Writes } from './blocks/writes.ts';
 import { NotExtendingError } from './errors.ts';
 import type { ObserveFollowing } from './events.ts';
 import { Forks } from './forks.ts';
@@ -33,7 +34,7 @@ export interface FollowerOptions {
   readonly undoWindow: UndoWindow;
   /** Blocks whose changes are kept in memory. */
   readonly hotWindow: number;
-  /** Blocks fetched at the same time, and written together, while catching up. */
+  /** Blocks fetched at the same time, and at most written together, while catching up. */
   readonly catchUpBlocks: number;
   /** Whether state is read by proof, so that a trace of a block is of no use. */
   readonly verifyState: boolean;
@@ -210,13 +211,16 @@ export class ChainMover {
     const marks = await this.#marks();
     const { head } = marks;
     const replaces = head.hash !== base.hash;
-    let blocks: typeof offered = [];
-    let outcomes: EncodedOutcome[] = [];
     const byDiffs = this.#modules.unknownForks?.above(base, marks);
-    // One write at a time, in order. What is executed meanwhile stands on what is being written.
-    let writing = Promise.resolve(base);
+    const outcomes: EncodedOutcome[] = [];
+    /** The block that is being executed. */
+    let executing: number | undefined;
+    // What is executed meanwhile stands on what is being written.
+    const writes = new Writes(base, async (executed) =>
+      this.#write(base, executed, { replaces, byDiffs: byDiffs?.mark }, await this.#marks()),
+    );
     try {
-      blocks = this.#beforeStop(offered);
+      let blocks = this.#beforeStop(offered);
       if (replaces) {
         // Pre-confirmed state stands on blocks that are about to leave hot state; the store still has the old fork.
         const version = executor.dropPreconfirmed(0);
@@ -225,34 +229,32 @@ export class ChainMover {
         state.readAt(base);
       }
       let last: EncodedOutcome | undefined;
-      let written = base;
       do {
-        outcomes = [];
-        for (const block of blocks) {
+        for (const [index, block] of blocks.entries()) {
+          executing = block.number;
           // For all at once; again after the first, which may have been the first to show what they write.
-          if ('rlp' in block && outcomes.length <= 1) {
+          if ('rlp' in block && index <= 1) {
             const below = last?.header ?? (await headerAt(store, base.number));
-            await this.#starts.bringIn(blocks.slice(outcomes.length), below, written);
+            await this.#starts.bringIn(blocks.slice(index), below, writes.written);
           }
           const isWhole = 'rlp' in block && byDiffs?.takes(block) === true;
-          const outcome = 'rlp' in block ? await this.#execute(block, written, signal, isWhole) : block;
-          if (outcomes.length === 0) this.#starts.learn(outcome);
-          last = outcome;
-          outcomes.push(outcome);
+          last = 'rlp' in block ? await this.#execute(block, writes.written, signal, isWhole) : block;
+          executing = undefined;
+          if (index === 0) this.#starts.learn(last);
+          outcomes.push(last);
+          // A fork takes the place of another in a single step.
+          const canPart = !replaces && index < blocks.length - 1;
+          if (canPart && writes.isDue) await writes.begin(outcomes.splice(0));
         }
-        written = await writing;
-        const as = { replaces, byDiffs: byDiffs?.mark };
-        writing = this.#write(base, outcomes, as, await this.#marks());
-        // Waited for when the next ones are executed, or at the end.
-        writing.catch(() => {});
+        await writes.begin(outcomes.splice(0));
         const next = await ahead?.next(last ?? base);
         blocks = this.#beforeStop(next?.linked ?? []);
       } while (blocks.length > 0);
-      await writing;
+      await writes.end();
       this.#failed = undefined;
     } catch (error) {
-      this.#failed = blocks[outcomes.length]?.number;
-      await Promise.allSettled([writing]);
+      this.#failed = executing;
+      await Promise.allSettled([writes.end()]);
       // Hot state may be ahead of the store, on another fork, or hold what a liar said. Nothing may stand on it then.
       const version = executor.dropPreconfirmed(0);
       await publish({ kind: 'dropped', from: 0, reason: 'block refused', version });

@@ -201,7 +201,7 @@ export const FOLLOWING_OPTIONS = {
     value: 'N',
     parse: count({ min: 1, max: 128 }),
     default: '16',
-    doc: 'Blocks fetched at the same time and committed together while catching up.',
+    doc: 'Blocks fetched at the same time, and at most committed together, while catching up.',
   },
   finalityMs: {
     group: 'Following a chain',
