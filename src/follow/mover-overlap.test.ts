@@ -61,14 +61,20 @@ async function begin(
   return { world, at, tip, a, steps, mover };
 }
 
-it('executes the next blocks while some are written, and writes in order', async () => {
+/** The same, whose first write waits until it is let go. */
+async function beginHeld(executionMs?: number) {
   const held = Promise.withResolvers<void>();
   let writes = 0;
-  const { world, at, steps, mover } = await begin(async (append, args) => {
+  const begun = await begin(async (append, args) => {
     writes += 1;
     if (writes === 1) await held.promise;
     return append(...args);
-  });
+  }, executionMs);
+  return { ...begun, held };
+}
+
+it('executes the next blocks while some are written, and writes in order', async () => {
+  const { held, world, at, steps, mover } = await beginHeld();
   const moved = mover.moveTowards(targetOf(at(17), 'follow'), signal);
   await world.settle();
   // The first are being written: those after them are executed, and no more.
@@ -90,13 +96,7 @@ it('executes the next blocks while some are written, and writes in order', async
 });
 
 it('writes what took long to execute before there are as many as may be, but one write at a time', async () => {
-  const held = Promise.withResolvers<void>();
-  let writes = 0;
-  const { world, at, steps, mover } = await begin(async (append, args) => {
-    writes += 1;
-    if (writes === 1) await held.promise;
-    return append(...args);
-  }, 130);
+  const { held, world, at, steps, mover } = await beginHeld(130);
   const moved = mover.moveTowards(targetOf(at(13), 'follow'), signal);
   await world.settle();
   const executed = (...numbers: number[]): string[] => numbers.map((number) => `executed ${number}`);

@@ -31,10 +31,10 @@ pub const GAS: u64 = 50_000_000;
 
 /// A file of `test/data`.
 pub fn test_data(path: &str) -> PathBuf {
-    // From the crate, wherever it is run from: an example runs where cargo was called.
-    // Cargo runs tests and benches in the folder of their package. A path that is compiled in may be of a checkout that is gone,
-    // as the builds of all checkouts are kept in one place.
-    PathBuf::from("../../../test/data").join(path)
+    // From the crate, wherever it is run from: an example runs where cargo was called. Cargo says where the crate is now; what is
+    // compiled in may be a checkout that is gone, as the builds of all checkouts are kept in one place.
+    let crate_dir = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    PathBuf::from(crate_dir).join("../../../test/data").join(path)
 }
 
 /// What a real node gave (`tests/recorded`).
